@@ -40,10 +40,10 @@ struct Request {
   std::string_view domain;
   std::span<const Descriptor> descriptors;
   Cost hits = 1;
+  Instant now;  // When it came, on the engine's clock; zero: the engine reads its clock.
   Instant deadline = kInstantMax;
   std::string_view request_id;
-  std::string_view
-      permit;  // release, renew: as an earlier answer gave it. No domain or descriptors then.
+  std::string_view permit;  // release, renew: as an answer gave it. No domain or descriptors then.
 };
 
 // The answer for one descriptor, in the order of the request.
