@@ -22,22 +22,11 @@
 #include "sluice/vocabulary/error.h"
 #include "sluice/vocabulary/request.h"
 #include "sluice/vocabulary/rule.h"
+#include "sluice/vocabulary/table_options.h"
 
 namespace sluice {
 
 class RuleSet;  // sluice/vocabulary/rule_set.h
-
-// What to do with a key never seen when every place it could take holds a key not at rest.
-enum class WhenFull : std::uint8_t {
-  evict_nearest_to_rest,  // Forget the state that loses least; counted as an eviction.
-  refuse,                 // The new key is undecided; its rule's on_store_error answers.
-};
-
-struct TableOptions {
-  std::size_t keys_max = 1'000'000;  // About 32 bytes each, taken at start.
-  WhenFull when_full = WhenFull::evict_nearest_to_rest;
-  std::size_t slab_bytes_max = std::size_t{64} << 20;  // Logs, slices and permits of all keys.
-};
 
 // What a request may bring. Beyond: answered as undecided with invalid_argument, and nothing is
 // charged.

@@ -15,21 +15,10 @@
 #include "sluice/vocabulary/error.h"
 #include "sluice/vocabulary/key.h"
 #include "sluice/vocabulary/store.h"
+#include "sluice/vocabulary/table_options.h"
 #include "sluice/vocabulary/time.h"
 
 namespace sluice {
-
-// What a new key meets when every place that it may take holds a key that is not at rest.
-enum class WhenFull : std::uint8_t {
-  evict_nearest_to_rest,  // It takes the place of the one that loses least; counted.
-  refuse,                 // Its check is undecided: overloaded; counted.
-};
-
-struct MemoryStoreOptions {
-  std::uint64_t keys_max = 1'000'000;  // [1, 2^31]; so many keys fit, each of 32 bytes.
-  WhenFull when_full = WhenFull::evict_nearest_to_rest;
-  std::uint64_t slab_bytes_max = std::uint64_t{256} << 20;  // Logs, slices and permits, together.
-};
 
 struct MemoryStoreCounters {
   std::uint64_t keys = 0;       // Not at rest; an estimate from a sample above some thousands.
@@ -45,7 +34,7 @@ class MemoryStore final : public Store {
 
   // Reserves the address space; pages are taken from the system as keys arrive. invalid_argument:
   // an option out of range. overloaded: the system has no such room.
-  static Result<std::unique_ptr<MemoryStore>> open(const MemoryStoreOptions& options);
+  static Result<std::unique_ptr<MemoryStore>> open(const TableOptions& options);
 
   ~MemoryStore() override;
 
