@@ -23,7 +23,6 @@ enum class Operation : std::uint8_t {
   refund,   // Give cost back.
   release,  // Give a permit back.
   renew,    // Extend a permit by its limit's permit_ttl.
-  reset,    // Forget each key, permits included; `charged` says whether it was known.
 };
 
 // How a charge's refusal counts for the whole check.
