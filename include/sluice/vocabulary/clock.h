@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sluice/vocabulary/time.h"
+#include "sluice/vocabulary/wakeup.h"
 
 namespace sluice {
 
@@ -16,6 +17,13 @@ class Clock {
   // What to add to an Instant to get Unix time: 0 until the wall clock is stepped. Any thread;
   // cheap.
   virtual Duration wall_offset() const noexcept = 0;
+
+  // Blocks this thread until `until`, or until rung. May return early: ask again. A clock that does
+  // not run with real time overrides it.
+  virtual void sleep(Wakeup& wakeup, Instant until) const noexcept {
+    const Duration left = until - now();
+    if (left > Duration{0}) wakeup.wait_for(left);
+  }
 };
 
 }  // namespace sluice
