@@ -1,0 +1,30 @@
+# sluice_fuzz_target(NAME SOURCES ... [LINKS ...] [CORPUS FOLDER])
+# One LLVMFuzzerTestOneInput, built twice: as the test `fuzz.NAME`, which replays every file of the corpus
+# (default corpus/NAME) with any compiler, and with clang as the libFuzzer program that `./dev fuzz` runs.
+add_custom_target(fuzzers COMMENT "The libFuzzer programs")
+
+function(sluice_fuzz_target NAME)
+  cmake_parse_arguments(F "" "CORPUS" "SOURCES;LINKS" ${ARGN})
+  if(NOT F_CORPUS)
+    set(F_CORPUS corpus/${NAME})
+  endif()
+  get_filename_component(corpus ${F_CORPUS} ABSOLUTE)
+
+  if(SLUICE_TESTS)
+    add_executable(${NAME}_replay ${F_SOURCES} ${PROJECT_SOURCE_DIR}/fuzz/replay.cc)
+    target_include_directories(${NAME}_replay PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${NAME}_replay PRIVATE ${F_LINKS})
+    add_test(NAME fuzz.${NAME} COMMAND ${NAME}_replay ${corpus})
+    set_tests_properties(fuzz.${NAME} PROPERTIES TIMEOUT 240)
+  endif()
+
+  if(SLUICE_SANITIZE MATCHES fuzzer)
+    add_executable(${NAME} ${F_SOURCES})
+    target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${NAME} PRIVATE ${F_LINKS})
+    target_link_options(${NAME} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    file(WRITE ${CMAKE_BINARY_DIR}/fuzz/${NAME}.corpus ${corpus})
+    add_dependencies(fuzzers ${NAME})
+  endif()
+endfunction()
