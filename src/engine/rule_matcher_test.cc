@@ -98,7 +98,8 @@ TEST_F(RuleMatcherTest, PutsThePatternIntoTheIdentityWhereTheThresholdIsShared) 
 
 TEST_F(RuleMatcherTest, FindsPatternsAmongThousandsOfTheSameShape) {
   std::vector<std::string> patterns;
-  for (int i = 0; i < 5000; ++i) patterns.push_back("p" + std::to_string(10'000 + i) + "/*.pdf");
+  for (int i = 0; i < 5000; ++i)
+    patterns.push_back(std::string{"p"}.append(std::to_string(10'000 + i)).append("/*.pdf"));
   for (std::uint32_t i = 0; i < 5000; ++i) {
     add(api_, {.key = "k", .value = patterns[i], .limits = per_second(i + 1)});
   }

@@ -111,8 +111,8 @@ struct RuleSetBuilder::Interned {
   struct Path {
     std::uint32_t domain = 0;
     std::size_t depth = 0;  // Keys below the domain.
-    std::string id;
-    std::string label;
+    std::string id = {};
+    std::string label = {};
   };
   std::vector<RuleProblem>& problems;
   std::vector<Path> paths{};
@@ -349,7 +349,8 @@ void RuleSetBuilder::check_id(const RuleLimit& rule, std::uint32_t first_of_list
 std::string RuleSetBuilder::composite_key(const RuleNode& leaf) const {
   std::string text;
   for (const RuleNode* node = &leaf;; node = &set_.nodes_[node->parent]) {
-    std::string part = "." + std::string{set_.key(*node)};
+    std::string part{"."};
+    part += set_.key(*node);
     if (node->value_size > 0) part.append("_").append(set_.value(*node));
     text.insert(0, part);
     if (node->parent >= kDomainParent) {

@@ -41,7 +41,7 @@ struct RuleNode {
 };
 
 struct RuleDomain {
-  std::string name;
+  std::string name = {};
   bool charge_each = false;  // Each limit for itself instead of all or nothing.
   std::uint32_t index = 0;   // In RuleSet::domains().
   std::uint32_t first_node = kNoIndex;
@@ -97,15 +97,15 @@ struct RuleProblem {
 
 // One entry of `descriptors`, ready to enter the tree.
 struct RuleDraft {
-  std::string_view key;
-  std::string_view value;  // Empty: any value. With a `*`: a pattern.
+  std::string_view key = {};
+  std::string_view value = {};  // Empty: any value. With a `*`: a pattern.
   // domain, id, id_hash, index and an empty label are filled in by build(); the numbers have to
   // have passed validate_limit().
-  std::vector<RuleLimit> limits;
+  std::vector<RuleLimit> limits = {};
   bool is_list = false;  // Written as a list: ids carry the limit's name, or algorithm and period.
   bool share_threshold = false;
   bool value_to_metric = false;
-  std::string_view metadata;  // A JSON object as text, or empty.
+  std::string_view metadata = {};  // A JSON object as text, or empty.
 };
 
 // Builds a set in the order in which a file is read: open, then the children, then define. One
