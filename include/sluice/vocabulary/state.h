@@ -12,7 +12,7 @@ struct State {
   std::uint64_t payload =
       0;  // The algorithm's own: fraction and generation, counts, or a slab handle.
 
-  bool is_at_rest(Instant now) const noexcept { return rest_at <= now; }
+  constexpr bool is_at_rest(Instant now) const noexcept { return rest_at <= now; }
 };
 
 static_assert(sizeof(State) == 16);
