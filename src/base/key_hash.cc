@@ -39,8 +39,7 @@ void encode(const Key& key, Append append) noexcept {
 KeySeed::KeySeed() noexcept {
   fill_random(secret_);
   fill_random(std::as_writable_bytes(std::span{numbers_}));
-  numbers_[1] |= 1;
-  numbers_[2] |= 1;
+  for (std::size_t i = 1; i < numbers_.size(); i += 2) numbers_[i] |= 1;
 }
 
 KeyHash KeySeed::hash(std::string_view bytes) const noexcept {

@@ -20,10 +20,11 @@ class KeySeed {
   KeyHash hash(const Key& key) const noexcept;
   KeyHash hash(std::string_view bytes) const noexcept;
 
-  // Two multiplications; for programs whose keys are numbers already.
+  // For programs whose keys are numbers already. Numbers in a row are a lattice after the first
+  // multiplication; the second ones break it.
   KeyHash hash(std::uint64_t number) const noexcept {
-    const std::uint64_t first = fold(number ^ numbers_[0], numbers_[1]);
-    return {first, fold(first ^ number, numbers_[2])};
+    const std::uint64_t mixed = fold(number ^ numbers_[0], numbers_[1]);
+    return {fold(mixed ^ numbers_[2], numbers_[3]), fold(mixed ^ numbers_[4], numbers_[5])};
   }
 
  private:
@@ -33,7 +34,7 @@ class KeySeed {
   }
 
   std::array<std::byte, 192> secret_;
-  std::array<std::uint64_t, 3> numbers_;  // The last two are odd: multipliers.
+  std::array<std::uint64_t, 6> numbers_;  // Every other one is odd: a multiplier.
 };
 
 // The seed of this process, drawn when first asked for.
