@@ -37,28 +37,6 @@ std::string_view literal_suffix(std::string_view pattern) noexcept {
 
 }  // namespace
 
-bool fits_pattern(std::string_view pattern, std::string_view value) noexcept {
-  std::size_t at = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_value = 0;  // Where the run of the last star ends, so far.
-  std::size_t next = 0;
-  while (at < value.size()) {
-    if (next < pattern.size() && pattern[next] == '*') {
-      star = next++;
-      star_value = at;
-    } else if (next < pattern.size() && pattern[next] == value[at]) {
-      ++next;
-      ++at;
-    } else if (star != std::string_view::npos) {
-      next = star + 1;
-      at = ++star_value;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', next) == std::string_view::npos;
-}
-
 void RuleMatcher::Index::reserve(std::size_t items) {
   if (items > 0) slots_.resize(std::bit_ceil(items + items / 2 + 1));
 }

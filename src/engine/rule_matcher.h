@@ -104,9 +104,6 @@ class RuleMatcher {
   std::vector<PatternSet> sets_;
 };
 
-// Whether a value fits a pattern in which each `*` stands for any run of bytes, none included.
-bool fits_pattern(std::string_view pattern, std::string_view value) noexcept;
-
 // The label of a limit's metric for one request: the limit's label, or, when the rule asks for
 // values (detailed_metric: all; value_to_metric: those), the path with them: `route=draw/method`.
 void append_metric_label(std::string& label, const RuleMatch& match, const RuleLimit& limit,

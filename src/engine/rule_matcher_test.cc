@@ -34,7 +34,7 @@ class RuleMatcherTest : public testing::Test {
   }
 
   void build() {
-    std::vector<RuleProblem> problems;
+    std::vector<Problem> problems;
     auto rules = std::make_shared<const RuleSet>(builder_.build(problems));
     ASSERT_THAT(problems, IsEmpty());
     matcher_.emplace(std::move(rules));
@@ -158,17 +158,6 @@ TEST_F(RuleMatcherTest, ShowsValuesInTheMetricOnlyWhereTheRuleAsks) {
 TEST(RuleMatcher, KnowsNoDomainOfAnEmptySet) {
   const RuleMatcher matcher{std::make_shared<const RuleSet>()};
   EXPECT_EQ(matcher.find_domain("api"), nullptr);
-}
-
-TEST(FitsPattern, LetsEachStarStandForAnyRunOfBytes) {
-  EXPECT_TRUE(fits_pattern("foo*bar*baz", "foo123bar456baz"));
-  EXPECT_TRUE(fits_pattern("foo*bar*baz", "foobarbaz"));
-  EXPECT_TRUE(fits_pattern("*", ""));
-  EXPECT_TRUE(fits_pattern("a*b", "abab"));
-  EXPECT_TRUE(fits_pattern("a**", "a"));
-  EXPECT_FALSE(fits_pattern("bar*b", "bara"));
-  EXPECT_FALSE(fits_pattern("bar*b", "xbarb"));
-  EXPECT_FALSE(fits_pattern("ab*ba", "aba"));
 }
 
 }  // namespace

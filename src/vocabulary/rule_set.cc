@@ -92,6 +92,28 @@ void append_rule_id(std::string& id, std::string_view part) {
   }
 }
 
+bool fits_pattern(std::string_view pattern, std::string_view value) noexcept {
+  std::size_t at = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_value = 0;  // Where the run of the last star ends, so far.
+  std::size_t next = 0;
+  while (at < value.size()) {
+    if (next < pattern.size() && pattern[next] == '*') {
+      star = next++;
+      star_value = at;
+    } else if (next < pattern.size() && pattern[next] == value[at]) {
+      ++next;
+      ++at;
+    } else if (star != std::string_view::npos) {
+      next = star + 1;
+      at = ++star_value;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', next) == std::string_view::npos;
+}
+
 std::size_t RuleSet::memory_bytes() const noexcept {
   std::size_t bytes = heap_bytes(domains_) + heap_bytes(nodes_) + heap_bytes(limits_) +
                       heap_bytes(keys_) + heap_bytes(metadata_) + heap_bytes(files_) +
@@ -114,7 +136,7 @@ struct RuleSetBuilder::Interned {
     std::string id = {};
     std::string label = {};
   };
-  std::vector<RuleProblem>& problems;
+  std::vector<Problem>& problems;
   std::vector<Path> paths{};
   std::vector<std::uint32_t> node_paths{};
   std::unordered_map<std::uint64_t, std::uint32_t> path_numbers{};  // Parent path and key.
@@ -204,7 +226,7 @@ std::uint32_t RuleSetBuilder::intern_list(const std::vector<RuleLimit>& limits, 
   return number;
 }
 
-RuleSet RuleSetBuilder::build(std::vector<RuleProblem>& problems) {
+RuleSet RuleSetBuilder::build(std::vector<Problem>& problems) {
   Interned scratch{problems};
   if (set_.values_.size() > kNoIndex) {
     problems.push_back({"", 0, "values: more than 4 GiB together"});
@@ -225,7 +247,7 @@ RuleSet RuleSetBuilder::build(std::vector<RuleProblem>& problems) {
 }
 
 void RuleSetBuilder::report(const RuleNode& node, std::string message,
-                            std::vector<RuleProblem>& problems) const {
+                            std::vector<Problem>& problems) const {
   problems.push_back({set_.files_[node.file], node.line, std::move(message)});
 }
 

@@ -26,7 +26,7 @@ TEST(RuleSet, SharesOneLimitAmongTheValuesOfAKey) {
   }
   builder.add_node(api, {.key = "user", .value = "d", .limits = per_second(2)});
   builder.add_node(api, {.key = "path", .limits = per_second(1)});
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   const RuleSet rules = builder.build(problems);
   ASSERT_THAT(problems, IsEmpty());
   ASSERT_THAT(rules.limits(), SizeIs(3));
@@ -40,7 +40,7 @@ TEST(RuleSet, KeepsTheIdWhenTheNumbersChange) {
   for (std::uint32_t i = 0; i < 2; ++i) {
     RuleSetBuilder builder;
     builder.add_node(builder.add_domain("api"), {.key = "user", .limits = per_second(i + 10)});
-    std::vector<RuleProblem> problems;
+    std::vector<Problem> problems;
     hashes[i] = builder.build(problems).limits()[0].id_hash;
   }
   EXPECT_EQ(hashes[0], hashes[1]);
@@ -59,7 +59,7 @@ TEST(RuleSet, RefusesTwoLimitsOfOneListWithTheSameId) {
   std::vector<RuleLimit> twice = per_second(1);
   twice.push_back(per_second(2)[0]);
   builder.add_node(builder.add_domain("api"), {.key = "k", .limits = twice, .is_list = true});
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   builder.build(problems);
   ASSERT_THAT(problems, SizeIs(1));
   EXPECT_THAT(problems[0].message, HasSubstr("api/k/fixed_window-1s"));
@@ -71,7 +71,7 @@ TEST(RuleSet, RefusesALimitNamedLikeAPathBelowIt) {
   const std::uint32_t node =
       builder.add_node(api, {.key = "a", .limits = per_second(1, "b"), .is_list = true});
   builder.add_node(node, {.key = "b", .limits = per_second(1)});
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   builder.build(problems);
   ASSERT_THAT(problems, SizeIs(1));
   EXPECT_THAT(problems[0].message, HasSubstr("api/a/b"));
@@ -85,14 +85,13 @@ TEST(RuleSet, TellsEveryDuplicateWithItsPlace) {
   for (const std::uint32_t line : {3U, 5U, 7U}) {
     builder.define_node(builder.open_node(api, line), {.key = "k", .value = "v"});
   }
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   builder.build(problems);
   EXPECT_THAT(
       problems,
-      ElementsAre(RuleProblem{"a.yaml", 5,
-                              "duplicate descriptor composite key 'api.k_v', first at a.yaml:3"},
-                  RuleProblem{"a.yaml", 7,
-                              "duplicate descriptor composite key 'api.k_v', first at a.yaml:3"}));
+      ElementsAre(
+          Problem{"a.yaml", 5, "duplicate descriptor composite key 'api.k_v', first at a.yaml:3"},
+          Problem{"a.yaml", 7, "duplicate descriptor composite key 'api.k_v', first at a.yaml:3"}));
 }
 
 TEST(RuleSet, RefusesOrMergesADomainInTwoFiles) {
@@ -101,7 +100,7 @@ TEST(RuleSet, RefusesOrMergesADomainInTwoFiles) {
     builder.add_node(builder.add_domain("api"), {.key = "a", .limits = per_second(1)});
     builder.add_node(builder.add_domain("other"), {.key = "a", .limits = per_second(1)});
     builder.add_node(builder.add_domain("api"), {.key = "b", .limits = per_second(1)});
-    std::vector<RuleProblem> problems;
+    std::vector<Problem> problems;
     const RuleSet rules = builder.build(problems);
     if (same == RuleSetBuilder::SameDomain::refuse) {
       ASSERT_THAT(problems, SizeIs(1));
@@ -119,7 +118,7 @@ TEST(RuleSet, RefusesOrMergesADomainInTwoFiles) {
 TEST(RuleSet, RefusesADomainOrKeyWithoutAName) {
   RuleSetBuilder builder;
   builder.add_node(builder.add_domain(""), {.key = ""});
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   builder.build(problems);
   EXPECT_THAT(problems, SizeIs(2));
 }
@@ -129,12 +128,23 @@ TEST(RuleSet, RefusesAPathThatIsTooDeep) {
   std::uint32_t parent = builder.add_domain("api");
   for (std::size_t i = 0; i < kRuleDepthMax; ++i) parent = builder.add_node(parent, {.key = "k"});
   RuleSetBuilder deeper = builder;
-  std::vector<RuleProblem> problems;
+  std::vector<Problem> problems;
   builder.build(problems);
   EXPECT_THAT(problems, IsEmpty());
   deeper.add_node(parent, {.key = "k"});
   deeper.build(problems);
   EXPECT_THAT(problems, SizeIs(1));
+}
+
+TEST(FitsPattern, LetsEachStarStandForAnyRunOfBytes) {
+  EXPECT_TRUE(fits_pattern("foo*bar*baz", "foo123bar456baz"));
+  EXPECT_TRUE(fits_pattern("foo*bar*baz", "foobarbaz"));
+  EXPECT_TRUE(fits_pattern("*", ""));
+  EXPECT_TRUE(fits_pattern("a*b", "abab"));
+  EXPECT_TRUE(fits_pattern("a**", "a"));
+  EXPECT_FALSE(fits_pattern("bar*b", "bara"));
+  EXPECT_FALSE(fits_pattern("bar*b", "xbarb"));
+  EXPECT_FALSE(fits_pattern("ab*ba", "aba"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/vocabulary/problem.h"
 #include "sluice/vocabulary/rule.h"
 
 namespace sluice {
@@ -86,15 +87,6 @@ class RuleSet {
   std::vector<char> values_;
 };
 
-// What is wrong with a rule, and where. `line` 0: the file as a whole, or rules built in code.
-struct RuleProblem {
-  std::string file;
-  std::uint32_t line = 0;
-  std::string message;
-
-  friend bool operator==(const RuleProblem&, const RuleProblem&) = default;
-};
-
 // One entry of `descriptors`, ready to enter the tree.
 struct RuleDraft {
   std::string_view key = {};
@@ -133,7 +125,7 @@ class RuleSetBuilder {
   // Checks what no single entry shows (a domain, a descriptor or an id twice, a name without
   // bytes, a path too deep), gives limits their ids and closes the set. Every problem is told; the
   // set holds only when there is none. The builder is empty afterwards.
-  RuleSet build(std::vector<RuleProblem>& problems);
+  RuleSet build(std::vector<Problem>& problems);
 
  private:
   struct LimitList {
@@ -152,7 +144,7 @@ class RuleSetBuilder {
   void link_nodes();
   void refuse_duplicates(Interned& scratch);
   std::string composite_key(const RuleNode& node) const;
-  void report(const RuleNode& node, std::string message, std::vector<RuleProblem>& problems) const;
+  void report(const RuleNode& node, std::string message, std::vector<Problem>& problems) const;
 
   SameDomain same_domain_;
   RuleSet set_;
@@ -167,5 +159,8 @@ class RuleSetBuilder {
 // `<rule>` of docs/semantics.md, Identity: the domain and the keys joined by '/', each with bytes
 // outside [A-Za-z0-9._-] as %XX. append_rule_id(id, part) adds one part.
 void append_rule_id(std::string& id, std::string_view part);
+
+// Whether a value fits a pattern in which each `*` stands for any run of bytes, none included.
+bool fits_pattern(std::string_view pattern, std::string_view value) noexcept;
 
 }  // namespace sluice
