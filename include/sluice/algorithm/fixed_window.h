@@ -79,21 +79,14 @@ constexpr Decision peek(const State& state, const LimitPlan& plan, Cost cost,
 }
 
 // Decides and charges: when allowed, under count_denied also when refused. Under overdraft every
-// positive cost up to kCostMax is allowed; the debt ends with the window. At requests 0 nothing is.
+// positive cost up to kCostMax is allowed; the debt ends with the window. At requests 0 none is.
 constexpr Decision take(State& state, const LimitPlan& plan, Cost cost, Instant now,
                         Duration wall_offset) noexcept {
-  const bool may_overdraw =
-      plan.limit.overdraft && plan.limit.requests > 0 && cost > 0 && cost <= kCostMax;
-  Decision decision = peek(state, plan, cost, now);
-  if (may_overdraw) decision.verdict = Verdict::allowed;
-  const bool is_allowed = decision.verdict == Verdict::allowed;
-  if (!is_allowed && !plan.limit.count_denied) return decision;
+  const Decision asked = peek(state, plan, cost, now);
+  const bool is_allowed = asked.verdict == Verdict::allowed || overdraws(plan, cost);
+  if (!is_allowed && !plan.limit.count_denied) return asked;
   charge(state, plan, cost, now, wall_offset);
-  const Decision after = peek(state, plan, 0, now);
-  decision.remaining = after.remaining;
-  decision.reset_after = after.reset_after;
-  if (is_allowed) decision.retry_after = Duration{0};
-  return decision;
+  return charged_decision(asked, peek(state, plan, 0, now), is_allowed);
 }
 
 // Takes cost off the live window's count, to at least 0; an earlier window is gone.

@@ -12,9 +12,11 @@ namespace sluice::leaky_bucket {
 using token_bucket::convert;
 using token_bucket::current;
 using token_bucket::is_current;
+using token_bucket::make_current;
 using token_bucket::refund;  // Frees places; whoever was already told a delay keeps it.
 using token_bucket::remaining;
 using token_bucket::reset_after;
+using token_bucket::try_take;
 using token_bucket::wait;
 
 // How long a hit that is allowed now would be held.
@@ -29,9 +31,11 @@ inline Decision peek(const State& state, const LimitPlan& plan, Cost cost, Insta
 }
 
 inline Decision take(State& state, const LimitPlan& plan, Cost cost, Instant now) noexcept {
+  if (cost == 0) return peek(state, plan, cost, now);
+  make_current(state, plan, now);
   const Duration held = delay(state, plan, now);
   Decision decision = token_bucket::take(state, plan, cost, now);
-  if (decision.verdict == Verdict::allowed && cost > 0) decision.delay = held;
+  if (decision.verdict == Verdict::allowed) decision.delay = held;
   return decision;
 }
 

@@ -4,12 +4,11 @@
 // change while its states live.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 
+#include "sluice/vocabulary/decision.h"
 #include "sluice/vocabulary/limit.h"
-#include "sluice/vocabulary/wide.h"
 
 namespace sluice {
 
@@ -97,6 +96,22 @@ constexpr std::uint32_t count_of(const LimitPlan& plan) noexcept {
   const bool is_bucket = plan.limit.algorithm == Algorithm::token_bucket ||
                          plan.limit.algorithm == Algorithm::leaky_bucket;
   return is_bucket ? static_cast<std::uint32_t>(plan.capacity) : plan.limit.requests;
+}
+
+// Whether take() charges the cost without asking whether it fits.
+constexpr bool overdraws(const LimitPlan& plan, Cost cost) noexcept {
+  return plan.limit.overdraft && count_of(plan) > 0 && cost > 0 && cost <= kCostMax;
+}
+
+// How a take() that found `asked` before charging answers, given what peek(0) finds after it.
+constexpr Decision charged_decision(const Decision& asked, const Decision& after,
+                                    bool is_allowed) noexcept {
+  return {.verdict = is_allowed ? Verdict::allowed : Verdict::denied,
+          .limit = asked.limit,
+          .remaining = after.remaining,
+          .retry_after = is_allowed ? Duration{0} : asked.retry_after,
+          .reset_after = after.reset_after,
+          .delay = Duration{0}};
 }
 
 }  // namespace sluice

@@ -92,11 +92,18 @@ constexpr bool is_current(const State& state, const LimitPlan& plan) noexcept {
 
 // The state as the plan's numbers see it: itself, unless they changed.
 inline State current(const State& state, const LimitPlan& plan, Instant now) noexcept {
-  if (is_current(state, plan) || plan.limit.requests == 0) [[likely]]
-    return state;
+  if (is_current(state, plan) || plan.limit.requests == 0) return state;
   const LimitPlan* old_plan =
       plan.generations != nullptr ? plan.generations->find(detail::generation_of(state)) : nullptr;
   return old_plan != nullptr ? convert(state, *old_plan, plan, now) : state;
+}
+
+// Writes the state under the plan's numbers. Every charging decision begins with it, refused or
+// not: what accrues from here on accrues at the new numbers.
+inline void make_current(State& state, const LimitPlan& plan, Instant now) noexcept {
+  if (!is_current(state, plan)) [[unlikely]] {
+    state = current(state, plan, now);
+  }
 }
 
 // When the bucket is full: the stored moment, or now if that has passed.
@@ -122,8 +129,7 @@ inline Duration wait(const State& stored, const LimitPlan& plan, Cost cost, Inst
 inline bool try_take(State& state, const LimitPlan& plan, Cost cost, Instant now) noexcept {
   if (cost == 0) return true;
   if (cost > plan.capacity) return false;
-  if (!is_current(state, plan)) [[unlikely]]
-    state = current(state, plan, now);
+  make_current(state, plan, now);
   const BucketTime span = cost == 1 ? plan.interval : span_of(plan, cost);
   const BucketTime next = detail::sum(full_at(state, plan, now), span, plan.limit.requests);
   if (detail::excess(next, plan, now) > 0) return false;
@@ -155,7 +161,7 @@ inline Duration reset_after(const State& stored, const LimitPlan& plan, Instant 
 inline Decision peek(const State& stored, const LimitPlan& plan, Cost cost, Instant now) noexcept {
   const State state = current(stored, plan, now);
   Decision decision;
-  decision.limit = static_cast<std::uint32_t>(plan.capacity);
+  decision.limit = count_of(plan);
   decision.remaining = remaining(state, plan, now);
   decision.reset_after = reset_after(state, plan, now);
   decision.retry_after = wait(state, plan, cost, now);
@@ -168,26 +174,30 @@ inline Decision peek(const State& stored, const LimitPlan& plan, Cost cost, Inst
 }
 
 // Decides and, when allowed, charges. Under overdraft every positive cost up to kCostMax is allowed
-// and charged, into debt if need be; at requests 0 or burst 0 nothing is.
+// and charged, into debt if need be; at requests 0 or burst 0 none is.
 inline Decision take(State& state, const LimitPlan& plan, Cost cost, Instant now) noexcept {
-  if (!is_current(state, plan)) [[unlikely]]
-    state = current(state, plan, now);
-  bool is_allowed = cost > 0 && try_take(state, plan, cost, now);
-  if (!is_allowed && cost > 0 && cost <= kCostMax && plan.limit.overdraft && plan.capacity > 0) {
+  if (cost == 0) return peek(state, plan, cost, now);
+  make_current(state, plan, now);
+  bool is_allowed = try_take(state, plan, cost, now);
+  if (!is_allowed && overdraws(plan, cost)) {
     state = detail::pack(
         detail::sum(full_at(state, plan, now), span_of(plan, cost), plan.limit.requests), plan);
     is_allowed = true;
   }
   if (!is_allowed) return peek(state, plan, cost, now);
-  return {.limit = static_cast<std::uint32_t>(plan.capacity),
+  return {.verdict = Verdict::allowed,
+          .limit = count_of(plan),
           .remaining = remaining(state, plan, now),
-          .reset_after = reset_after(state, plan, now)};
+          .retry_after = Duration{0},
+          .reset_after = reset_after(state, plan, now),
+          .delay = Duration{0}};
 }
 
 // Gives cost back, to at most full.
 inline void refund(State& state, const LimitPlan& plan, Cost cost, Instant now) noexcept {
-  if (plan.capacity == 0 || cost == 0 || state.is_at_rest(now)) return;
-  state = current(state, plan, now);
+  if (plan.capacity == 0 || cost == 0) return;
+  make_current(state, plan, now);
+  if (state.is_at_rest(now)) return;
   const BucketTime full = detail::difference(
       full_at(state, plan, now), span_of(plan, std::min(cost, kCostMax)), plan.limit.requests);
   state = detail::pack(full.ns <= now.ns ? BucketTime{now.ns, 0} : full, plan);
@@ -207,8 +217,7 @@ struct Reservation {
 // served in order: each pushes later ones back.
 inline Reservation reserve(State& state, const LimitPlan& plan, Cost cost, Instant now,
                            Duration wait_max) noexcept {
-  if (!is_current(state, plan)) [[unlikely]]
-    state = current(state, plan, now);
+  make_current(state, plan, now);
   Reservation place{
       .wait = wait(state, plan, cost, now), .cost = cost, .generation = plan.generation};
   if (place.wait == kNever || place.wait > wait_max) return place;
