@@ -71,14 +71,15 @@ struct Settings {
 
 // One row of the table, for flags and documentation.
 struct SettingInfo {
-  std::string_view path;         // "store.url"
-  std::string_view flag;         // "--store-url"
-  std::string_view short_flag;   // "--store", or empty
-  std::string_view environment;  // "SLUICE_STORE_URL"
-  std::string_view type;         // "duration", "count", "yes or no", ...
-  std::string_view default_text;
-  std::string_view meaning;
+  std::string path = {};         // "store.url"
+  std::string flag = {};         // "--store-url"
+  std::string short_flag = {};   // "--store", or empty.
+  std::string environment = {};  // "SLUICE_STORE_URL"
+  std::string type = {};         // "duration", "count", "yes or no", ...
+  std::string default_text = {};
+  std::string meaning = {};
   bool is_list = false;  // The flag may be repeated; the variable separates by commas.
+  std::span<const std::string_view> choices = {};
 };
 
 std::span<const SettingInfo> setting_table();
