@@ -24,8 +24,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Takes one `5.1s` from the front of text and returns its nanoseconds, or -1. `unit_max` is the
-// largest unit still allowed and becomes this one: units only fall.
+// Takes one `5.1s` from the front of text and returns its nanoseconds, or -1. `unit_below` is
+// above the largest unit still allowed and becomes this one: units only fall.
 std::int64_t take_part(std::string_view& text, std::int64_t& unit_below) {
   constexpr std::size_t kDigitsMax = 19;
   Wide number = 0;
@@ -60,8 +60,8 @@ std::int64_t take_part(std::string_view& text, std::int64_t& unit_below) {
 
 Result<Duration> parse_duration(std::string_view text) {
   if (text == "0") return Duration{0};
-  const Error error{ErrorCode::invalid_argument,
-                    "'" + std::string{text} + "' is not a duration such as 100ms, 1m30s or 30d"};
+  Error error{ErrorCode::invalid_argument, "'"};
+  error.message.append(text).append("' is not a duration such as 100ms, 1m30s or 30d");
   std::int64_t sum = 0;
   std::int64_t unit_below = kNever.count();
   std::string_view rest = text;

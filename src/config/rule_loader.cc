@@ -242,7 +242,8 @@ bool open_file(const std::string& name, std::ifstream& in, ProblemLog& log) {
 
 LoadedRules finish(RuleSetBuilder& builder, const RuleFileReader& reader, ProblemLog& log,
                    std::vector<std::string> files) {
-  LoadedRules loaded{.files = std::move(files)};
+  LoadedRules loaded;
+  loaded.files = std::move(files);
   std::vector<Problem> problems;
   loaded.rules = builder.build(problems);
   if (!reader.has_broken_file()) log.add_errors(std::move(problems));
