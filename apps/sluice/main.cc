@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "load.h"
+
 namespace {
 
 constexpr int kUsageError = 2;
@@ -19,6 +21,7 @@ int run(int argc, char** argv) {
 
   int exit_status = 0;
   // One line for each command, in the order of the help.
+  sluice::add_load(app, exit_status);
 
   try {
     app.parse(argc, argv);
