@@ -158,7 +158,7 @@ void add_request_flags(CLI::App* load, Flags& flags) {
       ->type_name("HEADER");
   load->add_option("-b,--body", flags.body, "Body of each request")->type_name("TEXT");
   load->add_option("--body-file", flags.body_file, "File that holds the body")
-      ->excludes(body)
+      ->excludes("--body")
       ->type_name("FILE");
   load->add_option("--seed", flags.plan.seed, "Of {rand:N}")->capture_default_str()->type_name("N");
 }
