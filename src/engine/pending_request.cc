@@ -151,8 +151,7 @@ void PendingRequest::play_rule(const Matching& matching, const RuleLimit& rule) 
   const Role role = is_silent_refusal || options.shadow_mode ? Role::shadow
                     : is_quota                               ? Role::quota
                                                              : Role::enforced;
-  play(matching, {&rule, matching.index, series, is_silent_refusal}, role, compiled.plan,
-       compiled.rule_hash);
+  play(matching, {&rule, matching.index, series, is_silent_refusal}, role, compiled.plan);
 }
 
 void PendingRequest::play_override(const Matching& matching) {
@@ -162,6 +161,7 @@ void PendingRequest::play_override(const Matching& matching) {
   const LimitOverride& limit = *matching.descriptor.limit;
   const std::span<const Entry> entries = matching.descriptor.entries;
   name_override(own.rule, matching.domain, entries, limit.unit);
+  own.rule.id_hash = process_key_seed().hash(own.rule.id).low;
   own.rule.limit = {.requests = limit.requests, .period = limit.period};
   own.plan = make_plan(own.rule.limit);
   for (std::size_t i = 0; i < entries.size(); ++i) matching.identity[i] = entries[i].value;
@@ -171,14 +171,14 @@ void PendingRequest::play_override(const Matching& matching) {
                                          : Role::enforced;
   play(matching,
        {&own.rule, matching.index, snapshot_->compiled(matching.domain).override_series, false},
-       role, own.plan, process_key_seed().hash(own.rule.id).low ^ own.plan.state_kind);
+       role, own.plan);
 }
 
 void PendingRequest::play(const Matching& matching, LimitInPlay limit, Role role,
-                          const LimitPlan& plan, std::uint64_t rule_hash) {
+                          const LimitPlan& plan) {
   Charge charge;
   charge.plan = &plan;
-  charge.key = {limit.rule->id, rule_hash, matching.identity};
+  charge.key = {limit.rule->id, limit.rule->id_hash, matching.identity};
   charge.hash = hash_key(charge.key);
   charge.cost = cost_of(matching.descriptor);
   charge.role = role;
@@ -205,8 +205,8 @@ void PendingRequest::drop_replaced() {
 }
 
 void PendingRequest::begin_permit() {
-  const PermitId id = decode_permit(request_->permit, permit_places_);
-  if (permit_places_.empty()) return answer_error(ErrorCode::not_found, "permit: not known here");
+  if (!decode_permit(request_->permit, permit_places_))
+    return answer_error(ErrorCode::not_found, "permit: not known here");
   permit_plans_.clear();
   permit_plans_.reserve(permit_places_.size());
   for (const PermitPlace& place : permit_places_) {
@@ -215,7 +215,7 @@ void PendingRequest::begin_permit() {
     Charge& charge = charges_.emplace_back();
     charge.plan = &permit_plans_.back();
     charge.hash = place.hash;
-    charge.permit = id;
+    charge.permit = place.id;
   }
   submit();
 }
@@ -276,20 +276,18 @@ bool PendingRequest::excuse(Check& check) {
   LimitInPlay* limit = limits_.data() + (check.charges.data() - charges_.data());
   bool has_new = false;
   bool has_others = false;
-  bool all_excused = true;
   for (Charge& charge : check.charges) {
     LimitInPlay& own = *limit++;
-    if (!is_undecided(charge)) {
+    if (!is_undecided(charge) || !is_excusable(own, charge)) {
       has_others = true;
-    } else if (is_excusable(own, charge)) {
-      has_new |= !own.is_excused;
-      own.is_excused = true;
-      charge.cost = 0;  // Submitted again, it asks for nothing and needs no room.
-    } else {
-      all_excused = false;
+      continue;
     }
+    has_new |= !own.is_excused;
+    own.is_excused = true;
+    charge.cost = 0;  // Submitted again, it asks for nothing and needs no room.
   }
-  return has_new && has_others && all_excused && !check.charge_each;
+  // Where a table had no room for all, the others may find theirs.
+  return has_new && has_others && check.error == ErrorCode::overloaded && !check.charge_each;
 }
 
 void PendingRequest::finish() {
@@ -317,12 +315,14 @@ void PendingRequest::finish() {
 
 void PendingRequest::finish_permit() {
   const Check& check = checks_[1];
-  Answer whole{.verdict = check.verdict};
-  if (check.verdict == Verdict::undecided) {
-    error_ = {check.error, {}};
-    whole.error = &error_;
+  if (check.verdict == Verdict::undecided) return answer_error(check.error, {});
+  // A release of what is not held is fine; a renewal is not.
+  const bool is_held = std::all_of(charges_.begin(), charges_.end(),
+                                   [](const Charge& charge) { return charge.charged; });
+  if (check.operation == Operation::renew && !is_held) {
+    return answer_error(ErrorCode::not_found, "permit: no longer held");
   }
-  answer(whole);
+  answer({});
 }
 
 void PendingRequest::count(Verdict verdict) {
@@ -341,16 +341,14 @@ void PendingRequest::count(Verdict verdict) {
 std::string_view PendingRequest::make_permit() {
   if (request_->operation != Operation::take) return {};
   permit_places_.clear();
-  PermitId id;
   for (std::size_t i = refunds_; i < charges_.size(); ++i) {
     const Charge& charge = charges_[i];
     const Limit& limit = charge.plan->limit;
     if (limit.algorithm != Algorithm::concurrency || !charge.charged || charge.cost == 0) continue;
-    permit_places_.push_back({limit.permit_ttl, charge.hash});
-    id = charge.permit;
+    permit_places_.push_back({limit.permit_ttl, charge.hash, charge.permit});
   }
   if (permit_places_.empty()) return {};
-  encode_permit(id, permit_places_, permit_);
+  encode_permit(permit_places_, permit_);
   return permit_;
 }
 

@@ -68,8 +68,7 @@ class PendingRequest final : public CheckSink {
   void match_descriptor(Matching& matching);
   void play_rule(const Matching& matching, const RuleLimit& rule);
   void play_override(const Matching& matching);
-  void play(const Matching& matching, LimitInPlay limit, Role role, const LimitPlan& plan,
-            std::uint64_t rule_hash);
+  void play(const Matching& matching, LimitInPlay limit, Role role, const LimitPlan& plan);
   void drop_replaced();
 
   void submit();

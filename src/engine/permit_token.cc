@@ -8,15 +8,13 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kIdBytes = 16;
-constexpr std::size_t kPlaceBytes = 24;
-constexpr std::size_t kTagBytes = 16;
-constexpr std::size_t kBytesMax = kIdBytes + kPermitPlacesMax * kPlaceBytes + kTagBytes;
+constexpr std::size_t kPlaceBytes = sizeof(PermitPlace);
+constexpr std::size_t kTagBytes = sizeof(KeyHash);
+constexpr std::size_t kBytesMax = kPermitPlacesMax * kPlaceBytes + kTagBytes;
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static_assert(sizeof(PermitId) == kIdBytes && sizeof(PermitPlace) == kPlaceBytes);
-static_assert(std::has_unique_object_representations_v<PermitPlace>);
+static_assert(std::has_unique_object_representations_v<PermitPlace>);  // Copied as bytes.
 
 constexpr std::array<std::int8_t, 256> kSextets = [] {
   std::array<std::int8_t, 256> sextets{};
@@ -69,11 +67,10 @@ KeyHash tag_of(std::string_view bytes) noexcept {
 
 }  // namespace
 
-void encode_permit(PermitId id, std::span<const PermitPlace> places, std::string& text) {
+void encode_permit(std::span<const PermitPlace> places, std::string& text) {
   std::array<char, kBytesMax> bytes;
-  std::memcpy(bytes.data(), &id, kIdBytes);
-  std::memcpy(bytes.data() + kIdBytes, places.data(), places.size_bytes());
-  const std::size_t size = kIdBytes + places.size_bytes();
+  const std::size_t size = places.size_bytes();
+  std::memcpy(bytes.data(), places.data(), size);
   const KeyHash tag = tag_of({bytes.data(), size});
   std::memcpy(bytes.data() + size, &tag, kTagBytes);
   text.clear();
@@ -81,21 +78,19 @@ void encode_permit(PermitId id, std::span<const PermitPlace> places, std::string
   append_base64url({bytes.data(), size + kTagBytes}, text);
 }
 
-PermitId decode_permit(std::string_view text, std::vector<PermitPlace>& places) {
+bool decode_permit(std::string_view text, std::vector<PermitPlace>& places) {
   places.clear();
-  if (text.size() > text_size(kBytesMax)) return {};
+  if (text.size() > text_size(kBytesMax)) return false;
   std::array<char, kBytesMax> bytes;
   const std::size_t size = decode_base64url(text, bytes.data());
-  if (size < kIdBytes + kPlaceBytes + kTagBytes) return {};
-  const std::size_t place_bytes = size - kIdBytes - kTagBytes;
-  if (place_bytes % kPlaceBytes != 0) return {};
-  const KeyHash tag = tag_of({bytes.data(), size - kTagBytes});
-  if (std::memcmp(&tag, bytes.data() + size - kTagBytes, kTagBytes) != 0) return {};
-  PermitId id;
-  std::memcpy(&id, bytes.data(), kIdBytes);
+  if (size < kPlaceBytes + kTagBytes) return false;
+  const std::size_t place_bytes = size - kTagBytes;
+  if (place_bytes % kPlaceBytes != 0) return false;
+  const KeyHash tag = tag_of({bytes.data(), place_bytes});
+  if (std::memcmp(&tag, bytes.data() + place_bytes, kTagBytes) != 0) return false;
   places.resize(place_bytes / kPlaceBytes);
-  std::memcpy(places.data(), bytes.data() + kIdBytes, place_bytes);
-  return id;
+  std::memcpy(places.data(), bytes.data(), place_bytes);
+  return true;
 }
 
 }  // namespace sluice

@@ -1,7 +1,7 @@
 // A permit as its holder sees it: text that says where the permit lies and proves that this process
 // made it, so that a release needs nothing else and survives any change of the rules. Base64url of
-// {time to live, key hash} for each concurrency key of the request, the permit's id, and a tag over
-// all of it under the process's seed. A text that is not ours decodes to nothing.
+// {time to live, key hash, id} for each concurrency key of the request, and a tag over all of it
+// under the process's seed. A text that is not ours decodes to nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,13 @@ inline constexpr std::size_t kPermitPlacesMax = 256;
 struct PermitPlace {
   Duration ttl{0};  // Of the limit that gave it; what a renewal extends it by.
   KeyHash hash;
+  PermitId id;
 };
 
-// Writes the text over `text`, which keeps its memory. Requires at most kPermitPlacesMax places.
-void encode_permit(PermitId id, std::span<const PermitPlace> places, std::string& text);
+// Writes the text over `text`, which keeps its memory. Requires 1 to kPermitPlacesMax places.
+void encode_permit(std::span<const PermitPlace> places, std::string& text);
 
-// Fills `places`, which keeps its memory; leaves it empty when the text is not one of ours.
-PermitId decode_permit(std::string_view text, std::vector<PermitPlace>& places);
+// Fills `places`, which keeps its memory. False, and none: the text is not one of ours.
+bool decode_permit(std::string_view text, std::vector<PermitPlace>& places);
 
 }  // namespace sluice

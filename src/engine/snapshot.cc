@@ -18,7 +18,6 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::shared_ptr<const 
       if (!plan) return plan.error();
       compiled.plan = *plan;
     }
-    compiled.rule_hash = rule.id_hash ^ compiled.plan.state_kind;
     compiled.series = registry.series.number_of(rule.domain, rule.label);
     snapshot->has_replaces_ |= !rule.replaces.empty();
   }

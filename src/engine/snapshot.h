@@ -1,5 +1,5 @@
-// The rules in force, made ready to decide: the matcher, and for each limit its plan, the first
-// ingredient of its keys and the series it counts in. Immutable but for the kill switches, which
+// The rules in force, made ready to decide: the matcher, and for each limit its plan and the series
+// it counts in. Immutable but for the kill switches, which
 // are flags that any thread may turn. Lanes share one snapshot and keep it while they need it.
 #pragma once
 
@@ -29,9 +29,6 @@ class Snapshot {
  public:
   struct CompiledLimit {
     LimitPlan plan;
-    // Key::rule_hash: the rule's id, algorithm and period. A state is never read by another
-    // algorithm, and a limit whose algorithm or period changed starts at rest.
-    std::uint64_t rule_hash = 0;
     std::uint32_t series = 0;
     mutable std::atomic<bool> is_killed{false};
   };

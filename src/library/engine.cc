@@ -62,7 +62,7 @@ struct Engine::Parts {
     for (const RuleLimit& rule : match.limits) {
       if (rule.unlimited) continue;
       const Snapshot::CompiledLimit& compiled = snapshot->compiled(rule);
-      visit(rule, compiled.plan, hash_key({rule.id, compiled.rule_hash, identity}));
+      visit(rule, compiled.plan, hash_key({rule.id, rule.id_hash, identity}));
     }
     return {};
   }
