@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/vocabulary/problem.h"
+#include "sluice/vocabulary/table_options.h"
 #include "sluice/vocabulary/time.h"
 
 namespace sluice {
@@ -25,8 +26,6 @@ struct AdminSettings {
   std::string address = "127.0.0.1:6070";
   std::string token_file = {};
 };
-
-enum class WhenFull : std::uint8_t { evict_nearest_to_rest, refuse };
 
 struct TableSettings {
   std::uint64_t keys_max = 0;
