@@ -7,7 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "explain.h"
 #include "load.h"
+#include "validate.h"
 
 namespace {
 
@@ -22,6 +24,8 @@ int run(int argc, char** argv) {
   int exit_status = 0;
   // One line for each command, in the order of the help.
   sluice::add_load(app, exit_status);
+  sluice::add_validate(app, exit_status);
+  sluice::add_explain(app, exit_status);
 
   try {
     app.parse(argc, argv);

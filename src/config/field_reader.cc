@@ -4,8 +4,8 @@
 #include <charconv>
 #include <tuple>
 
+#include "base/closest_name.h"
 #include "base/duration_text.h"
-#include "config/closest_name.h"
 #include "config/rule_loader.h"
 
 namespace sluice {

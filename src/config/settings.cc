@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <variant>
 
-#include "base/duration_text.h"
-#include "config/closest_name.h"
+#include "base/closest_name.h"
 #include "config/field_reader.h"
+#include "config/settings_table.h"
 #include "config/yaml_reader.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kWhenFull[] = {"evict_nearest_to_rest", "refuse"};
-constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error"};
-constexpr std::string_view kLogFormats[] = {"auto", "plain", "json"};
 constexpr std::string_view kProtocols[] = {"http"};
 constexpr std::string_view kLater = "is not offered by this version";
 constexpr std::size_t kFileBytesMax = 65'536;
@@ -23,200 +19,9 @@ constexpr std::size_t kFileBytesMax = 65'536;
 // Keys that the contract names and that wait for the parts they belong to.
 constexpr std::string_view kLaterPaths[] = {"stores", "store.timeout"};
 
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
-}
-
-// Whole numbers of a setting. Units stand in the name.
-struct Count {
-  std::uint64_t& (*target)(Settings&);
-  std::uint64_t least;
-  std::uint64_t most;
-};
-struct Choice {
-  std::span<const std::string_view> choices;
-  void (*set)(Settings&, std::size_t);
-};
-struct Text {
-  std::string& (*target)(Settings&);
-  Result<void> (*check)(std::string_view) = nullptr;
-};
-struct Path {
-  std::string& (*target)(Settings&);
-};
-struct Paths {
-  std::vector<std::string>& (*target)(Settings&);
-};
-struct Listen {};   // A list of addresses, or of mappings in the file.
-struct Workers {};  // auto, or a count.
-using Type = std::variant<Count, Choice, Text, Path, Paths, Listen, Workers,
-                          Duration& (*)(Settings&), bool& (*)(Settings&)>;
-
-struct Row {
-  std::string_view path;
-  std::string_view short_flag;
-  Type type;
-  std::string_view default_text;
-  std::string_view meaning;
-};
-
-Result<void> check_address(std::string_view address) {
-  const std::size_t colon = address.rfind(':');
-  const bool has_host = colon != std::string_view::npos && colon > 0;
-  if (!has_host || !parse_count(address.substr(colon + 1), 0, 65'535)) {
-    return invalid("'" + std::string{address} + "' is not HOST:PORT, such as 127.0.0.1:8080");
-  }
-  const std::string_view host = address.substr(0, colon);
-  if (host.find(':') != std::string_view::npos && !(host.front() == '[' && host.back() == ']')) {
-    return invalid("an IPv6 address stands in brackets, such as [::1]:8080");
-  }
-  return {};
-}
-
-Result<void> check_store(std::string_view url) {
-  if (url == "memory://") return {};
-  return invalid("'" + std::string{url} + "': only memory:// is offered by this version");
-}
-
-// The table. Order: as documented.
-constexpr Row kRows[] = {
-    {"listen", "--listen", Listen{}, "127.0.0.1:8080",
-     "Where requests are answered: a list of addresses, or in the file of {address, protocols, "
-     "token_file}. Port 0 takes any free one."},
-    {"admin.address", "--admin",
-     Text{[](Settings& s) -> std::string& { return s.admin.address; }, check_address},
-     "127.0.0.1:6070",
-     "Where metrics and administration are answered. Beyond loopback it needs a token_file."},
-    {"admin.token_file", "", Path{[](Settings& s) -> std::string& { return s.admin.token_file; }},
-     "", "A file with the bearer token that the admin port asks for."},
-    {"store.url", "--store",
-     Text{[](Settings& s) -> std::string& { return s.store_url; }, check_store}, "memory://",
-     "Where counters live."},
-    {"rules", "--rules", Paths{[](Settings& s) -> std::vector<std::string>& { return s.rules; }},
-     "", "Rule files, and folders of them. None: a built-in example."},
-    {"merge_domains", "", +[](Settings& s) -> bool& { return s.merge_domains; }, "false",
-     "Files that name the same domain add up; otherwise that is an error."},
-    {"workers", "--workers", Workers{}, "auto", "Event loops. auto: one for each core."},
-    {"drain_timeout", "", +[](Settings& s) -> Duration& { return s.drain_timeout; }, "10s",
-     "How long SIGTERM waits for what is in flight."},
-    {"table.keys_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.table.keys_max; }, 1024, 1ULL << 32},
-     "1000000", "Keys in memory that are not at rest."},
-    {"table.when_full", "",
-     Choice{kWhenFull,
-            [](Settings& s, std::size_t i) { s.table.when_full = static_cast<WhenFull>(i); }},
-     "evict_nearest_to_rest",
-     "What a new key does to a full table: take the place of the key that is nearest to rest, or "
-     "be refused."},
-    {"limits.connections_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.connections_max; }, 1, 1'000'000},
-     "20000", "Open connections. One more is closed at once."},
-    {"limits.header_bytes_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.header_bytes_max; }, 1024,
-           1'048'576},
-     "16384", "Request line and headers together. Beyond: 431."},
-    {"limits.headers_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.headers_max; }, 8, 10'000}, "100",
-     "Headers of a request. Beyond: 431."},
-    {"limits.body_bytes_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.body_bytes_max; }, 256, 67'108'864},
-     "65536", "Body of a request. Beyond: 413."},
-    {"limits.descriptors_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.descriptors_max; }, 1, 1024}, "64",
-     "Descriptors of a request. Beyond: 400."},
-    {"limits.value_bytes_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.limits.value_bytes_max; }, 16, 1'048'576},
-     "4096", "Bytes of one key or value. Beyond: 400."},
-    {"limits.request_timeout", "",
-     +[](Settings& s) -> Duration& { return s.limits.request_timeout; }, "10s",
-     "From the first byte of a request to its last. Beyond: 408."},
-    {"limits.idle_timeout", "", +[](Settings& s) -> Duration& { return s.limits.idle_timeout; },
-     "1m15s", "How long a connection may wait between requests."},
-    {"metrics.detailed_series_max", "",
-     Count{[](Settings& s) -> std::uint64_t& { return s.detailed_series_max; }, 0, 1'000'000},
-     "1000", "Series that detailed_metric and value_to_metric may open; the rest share one."},
-    {"log.level", "",
-     Choice{kLogLevels, [](Settings& s, std::size_t i) { s.log.level = kLogLevels[i]; }}, "info",
-     "The least that is logged. Requests are never logged one by one."},
-    {"log.format", "",
-     Choice{kLogFormats,
-            [](Settings& s, std::size_t i) { s.log.format = static_cast<LogFormat>(i); }},
-     "auto", "auto: plain on a terminal, JSON else."},
-};
-
-// One value from anywhere, given to its place in Settings.
-struct Setter {
-  Settings& settings;
-  std::span<const std::string> values;  // One, but of lists.
-
-  const std::string& value() const { return values[0]; }
-
-  Result<void> operator()(const Count& count) const {
-    const Result<std::uint64_t> read = parse_count(value(), count.least, count.most);
-    if (!read) return read.error();
-    count.target(settings) = *read;
-    return {};
-  }
-  Result<void> operator()(const Choice& choice) const {
-    const Result<std::size_t> read = parse_choice(value(), choice.choices);
-    if (!read) return read.error();
-    choice.set(settings, *read);
-    return {};
-  }
-  Result<void> operator()(const Text& text) const {
-    if (Result<void> valid = text.check(value()); !valid) return valid;
-    text.target(settings) = value();
-    return {};
-  }
-  Result<void> operator()(const Path& path) const {
-    path.target(settings) = value();
-    return {};
-  }
-  Result<void> operator()(const Paths& paths) const {
-    paths.target(settings).assign(values.begin(), values.end());
-    return {};
-  }
-  Result<void> operator()(const Listen&) const {
-    settings.listen.clear();
-    for (const std::string& address : values) {
-      if (Result<void> valid = check_address(address); !valid) return valid;
-      settings.listen.push_back({.address = address});
-    }
-    return {};
-  }
-  Result<void> operator()(const Workers&) const {
-    settings.workers = 0;
-    if (value() == "auto") return {};
-    const Result<std::uint64_t> read = parse_count(value(), 1, 1024);
-    if (!read) return read.error();
-    settings.workers = *read;
-    return {};
-  }
-  Result<void> operator()(Duration& (*target)(Settings&)) const {
-    const Result<Duration> read = parse_duration(value());
-    if (!read) return read.error();
-    if (*read == Duration{0}) return invalid("must be more than 0");
-    target(settings) = *read;
-    return {};
-  }
-  Result<void> operator()(bool& (*target)(Settings&)) const {
-    const Result<bool> read = parse_yes_or_no(value());
-    if (!read) return read.error();
-    target(settings) = *read;
-    return {};
-  }
-};
-
-Result<void> set(Settings& settings, const Row& row, std::span<const std::string> values) {
-  const bool is_list =
-      std::holds_alternative<Paths>(row.type) || std::holds_alternative<Listen>(row.type);
-  if (values.empty() || (!is_list && values.size() > 1)) return invalid("must be one value");
-  return std::visit(Setter{settings, values}, row.type);
-}
-
-const Row* find_row(std::string_view path) {
-  const auto* const row = std::ranges::find(kRows, path, &Row::path);
-  return row == std::end(kRows) ? nullptr : row;
+bool is_group(const std::string& path) {
+  return std::ranges::any_of(
+      setting_table(), [&](const SettingInfo& info) { return info.path.starts_with(path + "."); });
 }
 
 std::vector<std::string> split(std::string_view text) {
@@ -263,8 +68,8 @@ class SettingsFile {
       }
       seen.push_back(field.key);
       if (field.value.kind == YamlValue::Kind::null) continue;
-      if (const Row* const row = find_row(path)) {
-        read_row(*row, field.value);
+      if (const auto index = find_setting(path)) {
+        read_setting(*index, field.value);
       } else if (is_group(path) && field.value.kind == YamlValue::Kind::mapping) {
         read_group(field.value, path + ".");
       } else if (is_group(path)) {
@@ -277,11 +82,11 @@ class SettingsFile {
     }
   }
 
-  void read_row(const Row& row, const YamlValue& value) {
-    if (std::holds_alternative<Listen>(row.type)) return read_listen(value);
+  void read_setting(std::size_t index, const YamlValue& value) {
+    const SettingInfo& info = setting_table()[index];
+    if (info.path == "listen") return read_listen(value);
+    const bool is_path = info.type == "path" || info.type == "paths";
     std::vector<std::string> values;
-    const bool is_path =
-        std::holds_alternative<Path>(row.type) || std::holds_alternative<Paths>(row.type);
     const auto add = [&](const YamlValue& item) {
       if (item.kind != YamlValue::Kind::scalar) return false;
       values.push_back(is_path ? beside_file(item.text) : item.text);
@@ -290,10 +95,10 @@ class SettingsFile {
     const bool is_flat = value.kind == YamlValue::Kind::sequence
                              ? std::ranges::all_of(value.items, add)
                              : add(value);
-    if (!is_flat) return error(value, row.path, "must be plain text");
+    if (!is_flat) return error(value, info.path, "must be plain text");
     if (value.kind == YamlValue::Kind::sequence && values.empty()) return;
-    if (const Result<void> done = set(settings_, row, values); !done) {
-      error(value, row.path, done.error().message);
+    if (const Result<void> done = apply_setting(settings_, index, values); !done) {
+      error(value, info.path, done.error().message);
     }
   }
 
@@ -344,16 +149,11 @@ class SettingsFile {
     return folder_ / path;
   }
 
-  static bool is_group(const std::string& path) {
-    return std::ranges::any_of(kRows,
-                               [&](const Row& row) { return row.path.starts_with(path + "."); });
-  }
-
   static std::string suggestion(std::string_view prefix, std::string_view key) {
     std::vector<std::string_view> names;
-    for (const Row& row : kRows) {
-      if (!row.path.starts_with(prefix)) continue;
-      const std::string_view rest = row.path.substr(prefix.size());
+    for (const SettingInfo& info : setting_table()) {
+      if (!info.path.starts_with(prefix)) continue;
+      const std::string_view rest = std::string_view{info.path}.substr(prefix.size());
       names.push_back(rest.substr(0, rest.find('.')));
     }
     return did_you_mean(key, names);
@@ -396,20 +196,21 @@ void read_environment(Settings& settings, const SettingSources& sources, Problem
     const auto index = static_cast<std::size_t>(known - names.begin());
     const bool is_list = setting_table()[index].is_list;
     const Result<void> done =
-        set(settings, kRows[index], is_list ? split(value) : std::vector<std::string>{value});
+        apply_setting(settings, index, is_list ? split(value) : std::vector<std::string>{value});
     if (!done) log.error(0, name + ": " + done.error().message);
   }
 }
 
 void read_flags(Settings& settings, const SettingSources& sources, ProblemLog& log) {
-  for (const Row& row : kRows) {
+  for (std::size_t index = 0; index < setting_table().size(); ++index) {
+    const SettingInfo& info = setting_table()[index];
     std::vector<std::string> values;
     for (const auto& [path, value] : sources.flags) {
-      if (path == row.path) values.push_back(value);
+      if (path == info.path) values.push_back(value);
     }
     if (values.empty()) continue;
-    const Result<void> done = set(settings, row, values);
-    if (!done) log.error(0, "--" + std::string{row.path} + ": " + done.error().message);
+    const Result<void> done = apply_setting(settings, index, values);
+    if (!done) log.error(0, info.flag + ": " + done.error().message);
   }
 }
 
@@ -418,59 +219,20 @@ bool is_loopback(std::string_view address) {
          address.starts_with("[::1]:");
 }
 
-struct TypeName {
-  std::string operator()(const Count& count) const {
-    return "count, " + std::to_string(count.least) + " to " + std::to_string(count.most);
-  }
-  std::string operator()(const Choice& choice) const {
-    std::string text;
-    for (const std::string_view name : choice.choices)
-      text.append(text.empty() ? "" : ", ").append(name);
-    return text;
-  }
-  std::string operator()(const Text&) const { return "text"; }
-  std::string operator()(const Path&) const { return "path"; }
-  std::string operator()(const Paths&) const { return "paths"; }
-  std::string operator()(const Listen&) const { return "addresses"; }
-  std::string operator()(const Workers&) const { return "auto or count, 1 to 1024"; }
-  std::string operator()(Duration& (*)(Settings&)) const { return "duration"; }
-  std::string operator()(bool& (*)(Settings&)) const { return "true or false"; }
-};
-
-SettingInfo info_of(const Row& row) {
-  SettingInfo info{.path = std::string{row.path},
-                   .flag = "--" + std::string{row.path},
-                   .short_flag = std::string{row.short_flag},
-                   .environment = "SLUICE_" + std::string{row.path},
-                   .type = std::visit(TypeName{}, row.type),
-                   .default_text = std::string{row.default_text},
-                   .meaning = std::string{row.meaning}};
-  for (char& c : info.flag) c = c == '.' || c == '_' ? '-' : c;
-  for (char& c : info.environment) {
-    c = c == '.' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
-  if (info.flag == info.short_flag) info.short_flag.clear();
-  info.is_list = info.type == "paths" || info.type == "addresses";
-  if (const auto* const choice = std::get_if<Choice>(&row.type)) info.choices = choice->choices;
-  return info;
-}
-
 }  // namespace
 
-std::span<const SettingInfo> setting_table() {
-  static const std::vector<SettingInfo> table = [] {
-    std::vector<SettingInfo> infos;
-    for (const Row& row : kRows) infos.push_back(info_of(row));
-    return infos;
-  }();
-  return table;
-}
-
-Settings::Settings() {
-  for (const Row& row : kRows) {
-    const std::string value{row.default_text};
-    if (!value.empty()) static_cast<void>(set(*this, row, std::span(&value, 1)));
+bool is_settings_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  YamlReader reader(in);
+  if (reader.next().kind != YamlEvent::Kind::document) return false;
+  if (reader.next().kind != YamlEvent::Kind::mapping) return false;
+  for (YamlEvent key = reader.next(); key.kind == YamlEvent::Kind::scalar; key = reader.next()) {
+    const std::string name{key.text};
+    if (name == "domain" || name == "descriptors") return false;
+    if (find_setting(name) || is_group(name)) return true;
+    skip_tree(reader, reader.next());
   }
+  return false;
 }
 
 LoadedSettings load_settings(const SettingSources& sources) {

@@ -97,4 +97,7 @@ struct LoadedSettings {
 
 LoadedSettings load_settings(const SettingSources& sources);
 
+// Whether the first known key of a file is a setting's and not a rule file's.
+bool is_settings_file(const std::string& path);
+
 }  // namespace sluice

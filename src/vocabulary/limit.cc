@@ -15,6 +15,24 @@ bool is_window(Algorithm algorithm) {
 
 }  // namespace
 
+std::string_view algorithm_name(Algorithm algorithm) noexcept {
+  switch (algorithm) {
+    case Algorithm::fixed_window:
+      return "fixed_window";
+    case Algorithm::sliding_window:
+      return "sliding_window";
+    case Algorithm::sliding_log:
+      return "sliding_log";
+    case Algorithm::token_bucket:
+      return "token_bucket";
+    case Algorithm::leaky_bucket:
+      return "leaky_bucket";
+    case Algorithm::concurrency:
+      return "concurrency";
+  }
+  return "";
+}
+
 Result<void> validate_limit(const Limit& limit) {
   if (limit.algorithm == Algorithm::concurrency) {
     if (limit.requests > kPermitsMax)

@@ -26,24 +26,6 @@ std::uint64_t hash_list(const std::vector<RuleLimit>& limits, bool is_list) {
   return hash;
 }
 
-std::string_view algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::fixed_window:
-      return "fixed_window";
-    case Algorithm::sliding_window:
-      return "sliding_window";
-    case Algorithm::sliding_log:
-      return "sliding_log";
-    case Algorithm::token_bucket:
-      return "token_bucket";
-    case Algorithm::leaky_bucket:
-      return "leaky_bucket";
-    case Algorithm::concurrency:
-      return "concurrency";
-  }
-  return "";
-}
-
 // In the largest unit that holds it in whole numbers: `60s`, `100ms`.
 std::string period_text(Duration period) {
   struct Unit {

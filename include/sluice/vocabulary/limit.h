@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "sluice/vocabulary/error.h"
 #include "sluice/vocabulary/time.h"
@@ -22,6 +23,9 @@ enum class Algorithm : std::uint8_t {
   leaky_bucket,
   concurrency,
 };
+
+// As rule files write it: "token_bucket".
+std::string_view algorithm_name(Algorithm algorithm) noexcept;
 
 inline constexpr Duration kPeriodMin = std::chrono::milliseconds{1};
 inline constexpr Duration kPeriodMax = std::chrono::hours{24 * 3650};  // 10 years

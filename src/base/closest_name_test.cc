@@ -1,4 +1,4 @@
-#include "config/closest_name.h"
+#include "base/closest_name.h"
 
 #include <gtest/gtest.h>
 
