@@ -88,7 +88,7 @@ class Limiter {
     const std::lock_guard guard(lock_);
     if (!is_plain_bucket_) [[unlikely]]
       return take_locked(cost, now).verdict == Verdict::allowed;
-    if (token_bucket::try_take(state_, plan_, cost, now)) return true;
+    if (try_take_plain_locked(cost, now)) return true;
     if (cost == 1) hint_locked(now + token_bucket::wait(state_, plan_, cost, now));
     return false;
   }
@@ -142,10 +142,27 @@ class Limiter {
   WaitStats wait_stats() const noexcept;
 
  private:
+  friend class LeasedLimiter;
   friend class Reservation;
   class Line;  // Those who wait, and what was reserved: src/library/limiter_line.h.
 
   Limiter(const Limit& limit, const Clock& clock, const LimiterOptions& options);
+
+  // token_bucket::try_take(), and for one token of a whole number of nanoseconds without its
+  // fractions: short enough to hide behind the lock.
+  bool try_take_plain_locked(Cost cost, Instant now) noexcept {
+    if (cost != 1 || state_.payload != 0 || plan_.interval.early != 0) [[unlikely]] {
+      return token_bucket::try_take(state_, plan_, cost, now);
+    }
+    const std::int64_t full_at =
+        saturating_add(std::max(state_.rest_at.ns, now.ns), plan_.interval.ns);
+    if (saturating_sub(full_at, now.ns) > plan_.capacity_span.ns) return false;
+    state_.rest_at.ns = full_at;
+    return true;
+  }
+
+  // For LeasedLimiter: charges the cost if `left` more would fit, too.
+  bool try_acquire_leaving(Cost cost, Cost left, Instant now) noexcept;
 
   static std::vector<std::uint64_t> memory_for(const LimitPlan& plan);
 

@@ -60,7 +60,7 @@ struct LeasedLimiter::Pool {
   void return_lease(Lease& lease) noexcept SLUICE_EXCLUDES(mutex);
   bool recall_idle(Instant now) noexcept SLUICE_EXCLUDES(mutex);
   std::optional<std::uint32_t> recall(Lease& lease) noexcept SLUICE_REQUIRES(mutex);
-  void top_up(Lease& lease, Instant now) noexcept;
+  bool top_up(Lease& lease, Cost cost, Instant now) noexcept;
 
   mutable Mutex mutex;
   Limit limit SLUICE_GUARDED_BY(mutex);
@@ -132,26 +132,28 @@ LeasedLimiter::Lease* LeasedLimiter::find_lease() noexcept {
 }
 
 bool LeasedLimiter::try_acquire_shared(Cost cost, Instant now, Lease* lease) noexcept {
-  if (pool_->bucket->try_acquire(cost, now)) {
-    if (lease != nullptr) pool_->top_up(*lease, now);
-    return true;
-  }
+  if (lease != nullptr && pool_->top_up(*lease, cost, now)) return true;
+  if (pool_->bucket->try_acquire(cost, now)) return true;
   return pool_->recall_idle(now) && pool_->bucket->try_acquire(cost, now);
 }
 
-// Fills the lease up while the bucket is rich enough to do so for every thread.
-void LeasedLimiter::Pool::top_up(Lease& lease, Instant now) noexcept {
-  const std::uint32_t full = share.load(std::memory_order_relaxed);
-  if (full == 0 || bucket->peek(0, now).remaining < std::uint64_t{full} * threads_max) return;
+// Fills the lease up and takes the cost with it, while the bucket is rich enough to do so for every
+// thread at once.
+bool LeasedLimiter::Pool::top_up(Lease& lease, Cost cost, Instant now) noexcept {
+  bool is_taken = false;
   if (lease.enter()) {
+    // Read inside: set_limit() clears it and then recalls each lease, so that none is ever filled
+    // by old numbers after that.
+    const std::uint32_t full = share.load(std::memory_order_relaxed);
     const std::uint32_t left = lease.tokens.load(std::memory_order_relaxed);
-    // Inside, so that set_limit(), which recalls first, never meets a lease filled by old numbers.
-    const std::uint32_t still_full = share.load(std::memory_order_relaxed);
-    if (left < still_full && bucket->try_acquire(still_full - left, now)) {
-      lease.tokens.store(still_full, std::memory_order_relaxed);
+    if (left < full &&
+        bucket->try_acquire_leaving(full - left + cost, std::uint64_t{full} * threads_max, now)) {
+      lease.tokens.store(full, std::memory_order_relaxed);
+      is_taken = true;
     }
   }
   lease.leave();
+  return is_taken;
 }
 
 LeasedLimiter::Lease* LeasedLimiter::Pool::take_lease() noexcept {

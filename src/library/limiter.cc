@@ -49,6 +49,12 @@ Limiter::Limiter(const Limit& limit, const Clock& clock, const LimiterOptions& o
 
 Limiter::~Limiter() = default;
 
+bool Limiter::try_acquire_leaving(Cost cost, Cost left, Instant now) noexcept {
+  const std::lock_guard guard(lock_);
+  return token_bucket::wait(state_, plan_, cost + left, now) == Duration{0} &&
+         token_bucket::try_take(state_, plan_, cost, now);
+}
+
 Decision Limiter::decide(Cost cost, Instant now) noexcept {
   const std::lock_guard guard(lock_);
   return take_locked(cost, now);
