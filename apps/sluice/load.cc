@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 
 #include <unistd.h>
 
+#include "base/duration_text.h"
 #include "load/load_report.h"
 #include "load/load_run.h"
 #include "sluice/system_clock.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kNoServer = 1;
 constexpr int kThresholdFailed = 99;
-constexpr double kDefaultSeconds = 10;
+constexpr Duration kDefaultDuration = std::chrono::seconds{10};
 
 constexpr const char* kExamples =
     "{i} in a path, header or body becomes the request's number, {rand:N} a random number below "
@@ -50,8 +50,8 @@ struct Flags {
   std::string body;
   std::string body_file;
   std::uint64_t requests = 0;
-  double duration_ns = 0;
-  double timeout_ns = 10e9;
+  std::string duration;
+  std::string timeout = "10s";
   std::vector<std::string> thresholds;
   bool wants_json = false;
   bool is_quiet = false;
@@ -60,6 +60,13 @@ struct Flags {
 
 [[noreturn]] void usage(const std::string& flag, const std::string& reason) {
   throw CLI::ValidationError(flag, reason);
+}
+
+Duration time_of(const std::string& flag, const std::string& text) {
+  const auto time = parse_duration(text);
+  if (!time || *time <= Duration{0})
+    usage(flag, "'" + text + "': write a time such as 500ms or 1m30s");
+  return *time;
 }
 
 std::string read_body(const Flags& flags) {
@@ -87,10 +94,9 @@ load::LoadPlan plan_of(const Flags& flags) {
     usage("--count-header", "at most " + std::to_string(load::kCountHeadersMax) + " are counted");
   }
   if (flags.requests > 0) plan.requests = flags.requests;
-  const bool has_end = flags.requests > 0 || flags.duration_ns > 0;
-  const double duration = has_end ? flags.duration_ns : kDefaultSeconds * 1e9;
-  if (duration > 0) plan.duration = Duration{static_cast<std::int64_t>(duration)};
-  plan.timeout = Duration{static_cast<std::int64_t>(flags.timeout_ns)};
+  if (!flags.duration.empty()) plan.duration = time_of("--duration", flags.duration);
+  if (!plan.requests && !plan.duration) plan.duration = kDefaultDuration;
+  plan.timeout = time_of("--timeout", flags.timeout);
   return plan;
 }
 
@@ -164,15 +170,11 @@ void add_request_flags(CLI::App* load, Flags& flags) {
 }
 
 void add_run_flags(CLI::App* load, Flags& flags) {
-  const std::map<std::string, double> units = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
-                                               {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
-  const auto time = CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED, "");
   load::LoadPlan& plan = flags.plan;
   load->add_option("-n,--requests", flags.requests, "End after so many requests")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))
       ->type_name("N");
-  load->add_option("-d,--duration", flags.duration_ns, "End after so long, as 30s (default 10s)")
-      ->transform(time)
+  load->add_option("-d,--duration", flags.duration, "End after so long, as 30s (default 10s)")
       ->type_name("TIME");
   load->add_option("-c,--connections", plan.connections, "Connections, over all URLs")
       ->check(CLI::Range(1U, load::kConnectionsMax))
@@ -187,8 +189,8 @@ void add_run_flags(CLI::App* load, Flags& flags) {
                    "when a request was due (default: as fast as answers come)")
       ->check(CLI::Range(0.001, 1e8))
       ->type_name("N");
-  load->add_option("--timeout", flags.timeout_ns, "For one connect and one answer (default 10s)")
-      ->transform(time)
+  load->add_option("--timeout", flags.timeout, "For one connect and one answer")
+      ->capture_default_str()
       ->type_name("TIME");
 }
 

@@ -132,6 +132,14 @@ Result<RequestTemplate> RequestTemplate::make(const RequestParts& parts) {
   return made;
 }
 
+Result<RequestTemplate> RequestTemplate::make_verbatim(const RequestParts& parts) {
+  const auto head = head_of(parts, std::to_string(parts.body.size()));
+  if (!head) return head.error();
+  RequestTemplate made;
+  made.head_.push_back({Kind::literal, *head + parts.body});
+  return made;
+}
+
 void RequestTemplate::append_pieces(const std::vector<Piece>& pieces, std::uint64_t number,
                                     std::string& out) {
   for (const Piece& piece : pieces) {

@@ -26,6 +26,8 @@ class RequestTemplate {
  public:
   // Errors: invalid_argument for a method or header that would break the framing, or `{rand:0}`.
   static Result<RequestTemplate> make(const RequestParts& parts);
+  // The same with every brace literal.
+  static Result<RequestTemplate> make_verbatim(const RequestParts& parts);
 
   // Appends the request with this number to `out`.
   void append(std::uint64_t number, std::string& out);

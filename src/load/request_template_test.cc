@@ -72,6 +72,15 @@ TEST(RequestTemplate, LeavesOtherBracesAlone) {
   EXPECT_TRUE(written(parts_of("POST", "/", body), 5).ends_with("\r\n\r\n" + body));
 }
 
+TEST(RequestTemplate, TakesEverythingLiterallyWhenAskedTo) {
+  auto made = RequestTemplate::make_verbatim(parts_of("POST", "/{i}", "{rand:0}"));
+  ASSERT_TRUE(made.has_value());
+  std::string out;
+  made->append(7, out);
+  EXPECT_TRUE(out.starts_with("POST /{i} HTTP/1.1\r\n"));
+  EXPECT_TRUE(out.ends_with("Content-Length: 8\r\n\r\n{rand:0}"));
+}
+
 TEST(RequestTemplate, RefusesWhatWouldBreakTheFraming) {
   EXPECT_FALSE(RequestTemplate::make(parts_of("GE T", "/")).has_value());
   EXPECT_FALSE(RequestTemplate::make(parts_of("GET", "/{rand:0}")).has_value());
