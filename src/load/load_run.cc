@@ -238,7 +238,7 @@ void Run::fill(Peer& peer, Instant now) {
 }
 
 void Run::serve_lines(Instant now) {
-  if (schedule_.is_over(now)) return;
+  if (!is_begun_ || schedule_.is_over(now)) return;
   for (std::size_t t = 0; t < targets_.size(); ++t) {
     std::deque<Peer*>& line = targets_[t].line;
     while (!line.empty() && schedule_.next_due(t) <= now) {
