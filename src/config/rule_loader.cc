@@ -42,6 +42,7 @@ class RuleFileReader {
     } else if (is_empty) {
       log_.error(1, "the file is empty; it must have a domain");
     }
+    reader_ = nullptr;
   }
 
   // A file ended in the middle: what its tree lacks says nothing.

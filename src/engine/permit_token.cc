@@ -48,7 +48,7 @@ std::size_t decode_base64url(std::string_view text, char* bytes) {
   int bit_count = 0;
   std::size_t size = 0;
   for (const char c : text) {
-    const int sextet = kSextets[static_cast<unsigned char>(c)];
+    const std::int8_t sextet = kSextets[static_cast<unsigned char>(c)];
     if (sextet < 0) return 0;
     bits = (bits << 6 | static_cast<std::uint32_t>(sextet)) & 0x3fffU;
     bit_count += 6;

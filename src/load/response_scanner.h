@@ -34,7 +34,7 @@ class ResponseSink {
 
 class ResponseScanner {
  public:
-  static constexpr std::size_t kHeadBytesMax = 256 * 1024;
+  static constexpr std::size_t kHeadBytesMax = std::size_t{256} * 1024;
 
   enum class Bodies : std::uint8_t { as_framed, none };  // none: answers to HEAD.
   explicit ResponseScanner(Bodies bodies = Bodies::as_framed) : bodies_(bodies) {}
