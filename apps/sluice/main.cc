@@ -7,7 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "check.h"
 #include "explain.h"
+#include "key.h"
 #include "load.h"
 #include "validate.h"
 
@@ -23,6 +25,8 @@ int run(int argc, char** argv) {
 
   int exit_status = 0;
   // One line for each command, in the order of the help.
+  sluice::add_check(app, exit_status);
+  sluice::add_key(app, exit_status);
   sluice::add_load(app, exit_status);
   sluice::add_validate(app, exit_status);
   sluice::add_explain(app, exit_status);

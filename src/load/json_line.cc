@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_buffer.h"
+#include "wire/json_text.h"
+
 namespace sluice::load {
 
 std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c >= ' ' && c <= '~') {
-      quoted += c;
-    } else {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    }
-  }
-  return quoted + '"';
+  ByteBuffer out;
+  append_json_string(out, text);
+  return std::string{out.view()};
 }
 
 void JsonLine::name(std::string_view name) {

@@ -24,7 +24,7 @@ class JsonLine {
   std::string members_;
 };
 
-// Quoted; bytes outside printable ASCII become \u00XX, one by one.
+// Quoted; always valid JSON (append_json_string).
 std::string json_string(std::string_view text);
 
 }  // namespace sluice::load
