@@ -27,7 +27,7 @@ using ConstMemory = std::span<const std::byte>;
 // What a decision is asked with.
 struct Ask {
   Cost cost = 1;
-  Instant now;
+  Instant now{};
   Duration wall_offset{0};
 };
 
@@ -87,7 +87,7 @@ constexpr std::size_t memory_bytes_min(const LimitPlan& plan) noexcept {
 }
 
 // Whether a take needs more memory than this to be exact: give more by move_memory() first. Never
-// once it has memory_bytes_max().
+// once it has memory_bytes_max(). Of what does not grow: whether it has none yet.
 inline bool wants_memory(const State& state, ConstMemory memory, const LimitPlan& plan,
                          Instant now) noexcept {
   if (memory.size() >= memory_bytes_max(plan)) return false;
@@ -96,17 +96,21 @@ inline bool wants_memory(const State& state, ConstMemory memory, const LimitPlan
       return !sliding_log::has_room(state, detail::as<sliding_log::Entry>(memory), plan, now);
     case Algorithm::concurrency:
       return !concurrency::has_room(state, detail::as<concurrency::Slot>(memory), now);
-    default:
-      return true;
+    case Algorithm::fixed_window:
+    case Algorithm::sliding_window:
+    case Algorithm::token_bucket:
+    case Algorithm::leaky_bucket:
+      break;
   }
+  return true;
 }
 
-// Copies what a key holds into a larger memory.
+// Copies what a key holds into a larger memory. Of what never grows: nothing.
 inline void move_memory(const LimitPlan& plan, ConstMemory from, Memory to) noexcept {
   if (plan.limit.algorithm == Algorithm::sliding_log) {
     sliding_log::grow(detail::as<sliding_log::Entry>(from), detail::as<sliding_log::Entry>(to));
-  } else {
-    std::copy(from.begin(), from.end(), to.begin());
+  } else if (plan.limit.algorithm == Algorithm::concurrency) {
+    concurrency::grow(detail::as<concurrency::Slot>(from), detail::as<concurrency::Slot>(to));
   }
 }
 

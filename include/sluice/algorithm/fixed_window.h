@@ -71,7 +71,8 @@ constexpr Decision peek(const State& state, const LimitPlan& plan, Cost cost,
   decision.remaining = plan.limit.requests - std::min(counted, plan.limit.requests);
   decision.reset_after = counted > 0 ? state.rest_at - now : Duration{0};
   decision.retry_after = wait(state, plan, cost, now);
-  if (cost == 0 && plan.limit.overdraft && counted > plan.limit.requests) {
+  if (cost == 0 && plan.limit.overdraft && counted > plan.limit.requests &&
+      plan.limit.requests > 0) {
     decision.retry_after = state.rest_at - now;
   }
   if (decision.retry_after > Duration{0}) decision.verdict = Verdict::denied;
@@ -91,6 +92,7 @@ constexpr Decision take(State& state, const LimitPlan& plan, Cost cost, Instant 
 
 // Takes cost off the live window's count, to at least 0; an earlier window is gone.
 constexpr void refund(State& state, Cost cost, Instant now) noexcept {
+  if (cost == 0) return;
   const std::uint32_t counted = count(state, now);
   if (cost >= counted) {
     state = {};

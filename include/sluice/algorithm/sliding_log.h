@@ -28,9 +28,11 @@ static_assert(sizeof(Entry) == 16);
 using Entries = std::span<Entry>;  // [0] is the header; at least 2.
 using ConstEntries = std::span<const Entry>;
 
-// How many entries, header included, a key of this plan can fill.
+// How many entries, header included, a key of this plan can fill. Under overdraft any number of
+// hits may be live; beyond the most that any log may have they join the newest.
 constexpr std::size_t entries_of(const LimitPlan& plan) noexcept {
-  return std::max<std::size_t>(plan.limit.requests, 1) + 1;
+  const std::size_t live = plan.limit.overdraft ? kSlidingLogRequestsMax : plan.limit.requests;
+  return std::max<std::size_t>(live, 1) + 1;
 }
 
 namespace detail {
@@ -175,6 +177,7 @@ inline Decision take(State& state, Entries entries, const LimitPlan& plan, Cost 
 // Drops the newest hits, as many as there are of `cost`.
 inline void refund(State& state, Entries entries, const LimitPlan& plan, Cost cost,
                    Instant now) noexcept {
+  if (cost == 0) return;
   detail::Log log = detail::read(state, entries, plan, now);
   const std::uint64_t total = log.total(entries);
   if (cost >= total) {

@@ -129,6 +129,7 @@ constexpr Decision take(State& state, const LimitPlan& plan, Cost cost, Instant 
 
 // Takes cost off the live window's count, to at least 0; never off an earlier one.
 constexpr void refund(State& state, const LimitPlan& plan, Cost cost, Instant now) noexcept {
+  if (cost == 0) return;
   Counts seen = counts(state, plan, now);
   seen.current -= static_cast<std::uint32_t>(std::min<Cost>(cost, seen.current));
   if (seen.previous == 0 && seen.current == 0) {

@@ -61,12 +61,23 @@ constexpr Duration wait(const State& state, ConstSlices slices, const LimitPlan&
   return detail::when_fits(state, slices, plan, cost, now) - now;
 }
 
+namespace detail {
+
+// Empties the slices that no longer count: what is written is not brought back by time going back.
+constexpr void forget(const State& state, Slices slices, const LimitPlan& plan,
+                      Instant now) noexcept {
+  const Slices gone = slices.subspan(live(state, plan, now));
+  std::fill(gone.begin(), gone.end(), 0U);
+}
+
+}  // namespace detail
+
 constexpr void charge(State& state, Slices slices, const LimitPlan& plan, Cost cost, Instant now,
                       Duration wall_offset) noexcept {
   if (cost == 0) return;
   const Duration period = plan.limit.period;
+  detail::forget(state, slices, plan, now);
   if (state.is_at_rest(now)) {
-    std::fill(slices.begin(), slices.end(), 0U);
     state.rest_at = window_end(now, plan.slice, wall_offset) + period;
   } else if (const Duration behind = now - (state.rest_at - period); behind >= Duration{0}) {
     const std::int64_t steps = behind / plan.slice + 1;
@@ -112,7 +123,9 @@ constexpr Decision take(State& state, Slices slices, const LimitPlan& plan, Cost
 // Takes cost off the newest slices, to at least 0.
 constexpr void refund(State& state, Slices slices, const LimitPlan& plan, Cost cost,
                       Instant now) noexcept {
+  if (cost == 0) return;
   const std::size_t live = detail::live(state, plan, now);
+  detail::forget(state, slices, plan, now);
   std::size_t emptied = 0;
   for (; emptied < live && slices[emptied] <= cost; ++emptied) cost -= slices[emptied];
   if (emptied == live) {
