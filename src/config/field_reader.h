@@ -33,12 +33,18 @@ enum class FieldKind : std::uint8_t {
 };
 
 struct Field {
+  static constexpr std::size_t kAllOffered = ~std::size_t{0};
+
   std::string_view name;
   FieldKind kind = FieldKind::text;
   std::string_view meaning;  // One line for the schema and the documentation.
   std::span<const std::string_view> choices = {};
   std::uint64_t least = 0;  // count
   std::uint64_t most = 0xffff'ffff;
+  // How many of the choices this version takes, the first ones; 0: it does not take the key.
+  std::size_t offered = kAllOffered;
+
+  bool is_offered() const noexcept { return offered > 0; }
 };
 
 // Where problems go, up to a bound; what is beyond is counted.

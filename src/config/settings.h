@@ -79,6 +79,8 @@ struct SettingInfo {
   std::string meaning = {};
   bool is_list = false;  // The flag may be repeated; the variable separates by commas.
   std::span<const std::string_view> choices = {};
+  std::uint64_t least = 0;  // Of a count.
+  std::uint64_t most = 0;
 };
 
 std::span<const SettingInfo> setting_table();

@@ -218,6 +218,10 @@ SettingInfo info_of(const Row& row) {
   if (info.flag == info.short_flag) info.short_flag.clear();
   info.is_list = info.type == "paths" || info.type == "addresses";
   if (const auto* const choice = std::get_if<Choice>(&row.type)) info.choices = choice->choices;
+  if (const auto* const count = std::get_if<Count>(&row.type)) {
+    info.least = count->least;
+    info.most = count->most;
+  }
   return info;
 }
 
