@@ -21,33 +21,12 @@
 
 #include <sched.h>
 
+#include "base/backoff.h"
 #include "sluice/vocabulary/state.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace sluice {
 
-// Gives way to whoever holds a lock: for some turns within the core, then to other threads.
-class Backoff {
- public:
-  void pause() noexcept {
-    if (++turns_ > kTurnsMax) {
-      ::sched_yield();
-      return;
-    }
-#if defined(__x86_64__)
-    _mm_pause();
-#endif
-  }
-
- private:
-  static constexpr int kTurnsMax = 64;  // About 2 us: several times what a lock is held for.
-  int turns_ = 0;
-};
-
-// What a slot holds: a state, and whether its payload is a handle into the slab.
+// What a slot holds: a state, and whether its payload is a Slab::Handle.
 struct SlotState {
   State state;
   bool owns_slab = false;

@@ -21,8 +21,7 @@ constexpr std::uint32_t kSampleBuckets = 4096;
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryTable>> MemoryTable::open(const TableOptions& options,
-                                                       SlabOwner* slab_owner) {
+Result<std::unique_ptr<MemoryTable>> MemoryTable::open(const TableOptions& options, Slab* slab) {
   if (options.keys_max < 1 || options.keys_max > kKeysMax) {
     return Error{ErrorCode::invalid_argument, "keys_max: must lie between 1 and 2147483648"};
   }
@@ -31,16 +30,16 @@ Result<std::unique_ptr<MemoryTable>> MemoryTable::open(const TableOptions& optio
   Result<ZeroPages> pages = ZeroPages::open(buckets * sizeof(Bucket));
   if (!pages) return pages.error();
   return std::unique_ptr<MemoryTable>(new MemoryTable(
-      std::move(*pages), static_cast<std::uint32_t>(buckets), options.when_full, slab_owner));
+      std::move(*pages), static_cast<std::uint32_t>(buckets), options.when_full, slab));
 }
 
 MemoryTable::MemoryTable(ZeroPages pages, std::uint32_t bucket_count, WhenFull when_full,
-                         SlabOwner* slab_owner) noexcept
+                         Slab* slab) noexcept
     : pages_(std::move(pages)),
       buckets_(reinterpret_cast<Bucket*>(pages_.data())),  // All zero is an empty bucket.
       bucket_count_(bucket_count),
       when_full_(when_full),
-      slab_owner_(slab_owner) {}
+      slab_(slab) {}
 
 SlotState MemoryTable::read(KeyHash hash) const noexcept {
   const Place place = place_of(hash);
@@ -169,8 +168,8 @@ bool MemoryTable::Transaction::erase() noexcept {
 }
 
 void MemoryTable::free_slab_of(const Bucket& bucket, int way) noexcept {
-  if (slab_owner_ != nullptr && bucket.owns_slab(way)) {
-    slab_owner_->free_slab(bucket.state(way).state.payload);
+  if (slab_ != nullptr && bucket.owns_slab(way)) {
+    slab_->free(static_cast<Slab::Handle>(bucket.state(way).state.payload));
   }
 }
 

@@ -28,17 +28,9 @@
 #include "sluice/vocabulary/state.h"
 #include "sluice/vocabulary/table_options.h"
 #include "stores/bucket.h"
+#include "stores/slab.h"
 
 namespace sluice {
-
-// Who takes back the slab memory of a key that loses its place. Called under a bucket's lock.
-class SlabOwner {
- public:
-  virtual void free_slab(std::uint64_t payload) noexcept = 0;
-
- protected:
-  ~SlabOwner() = default;
-};
 
 // One of several keys that are looked at and changed as one.
 struct KeyAccess {
@@ -59,9 +51,9 @@ class MemoryTable {
   // Others may take the room that was just made; more often than this is no accident.
   static constexpr int kRetriesMax = 2;
 
-  // invalid_argument: keys_max out of range. `slab_owner` may be null; borrowed.
-  static Result<std::unique_ptr<MemoryTable>> open(const TableOptions& options,
-                                                   SlabOwner* slab_owner);
+  // `slab` gets back what a key owns when the key loses its place; null where none owns any;
+  // borrowed. invalid_argument: keys_max out of range. overloaded: no such room.
+  static Result<std::unique_ptr<MemoryTable>> open(const TableOptions& options, Slab* slab);
 
   // Runs decide(State&) on a copy of the key's state (all zero when there is none) and, when it
   // says true, keeps the copy. No lock is held meanwhile, and nothing is stored when it says false.
@@ -138,8 +130,7 @@ class MemoryTable {
   };
   enum class Attempt : std::uint8_t { done, absent, again };
 
-  MemoryTable(ZeroPages pages, std::uint32_t bucket_count, WhenFull when_full,
-              SlabOwner* slab_owner) noexcept;
+  MemoryTable(ZeroPages pages, std::uint32_t bucket_count, WhenFull when_full, Slab* slab) noexcept;
 
   std::uint32_t scale(std::uint32_t hash) const noexcept {
     return static_cast<std::uint32_t>(std::uint64_t{hash} * bucket_count_ >> 32);
@@ -178,7 +169,7 @@ class MemoryTable {
   Bucket* buckets_;
   std::uint32_t bucket_count_;
   WhenFull when_full_;
-  SlabOwner* slab_owner_;
+  Slab* slab_;
   std::atomic<std::uint32_t> sweep_at_{0};
   std::atomic<std::uint64_t> evictions_{0};
   std::atomic<std::uint64_t> refusals_{0};

@@ -17,8 +17,8 @@ constexpr Instant kLater{2'000'000};
 
 std::unique_ptr<MemoryTable> open_table(std::size_t keys_max,
                                         WhenFull when_full = WhenFull::evict_nearest_to_rest,
-                                        SlabOwner* slab_owner = nullptr) {
-  auto table = MemoryTable::open({.keys_max = keys_max, .when_full = when_full}, slab_owner);
+                                        Slab* slab = nullptr) {
+  auto table = MemoryTable::open({.keys_max = keys_max, .when_full = when_full}, slab);
   return std::move(*table);
 }
 
@@ -248,42 +248,42 @@ TEST(MemoryTable, TransfersBetweenKeysUnderLocksConserveTheirSum) {
   EXPECT_EQ(sum, kKeys * 1000);
 }
 
-class CountingSlabOwner final : public SlabOwner {
- public:
-  void free_slab(std::uint64_t payload) noexcept override { freed.push_back(payload); }
-  std::vector<std::uint64_t> freed;
-};
+std::unique_ptr<Slab> open_slab() {
+  auto slab = Slab::open(1 << 20);
+  return std::move(*slab);
+}
 
-void own_slab(MemoryTable& table, KeyHash hash, std::uint64_t payload, Instant rest_at) {
+// Gives the key 64 bytes of the slab.
+void own_slab(MemoryTable& table, Slab& slab, KeyHash hash, Instant rest_at) {
   std::array<KeyAccess, 1> accesses{KeyAccess{.hash = hash}};
   MemoryTable::Transaction transaction(table, accesses, kNow);
-  accesses[0].slot = {.state = {rest_at, payload}, .owns_slab = true};
+  accesses[0].slot = {.state = {rest_at, slab.allocate(64)}, .owns_slab = true};
   accesses[0].write = true;
   ASSERT_EQ(transaction.reserve(false), MemoryTable::Transaction::Room::found);
   transaction.write();
 }
 
 TEST(MemoryTable, HandsBackTheSlabOfAKeyThatLosesItsPlace) {
-  CountingSlabOwner owner;
-  const auto table = open_table(1, WhenFull::evict_nearest_to_rest, &owner);
-  own_slab(*table, key(1), 77, kNow + Duration{1});
+  const auto slab = open_slab();
+  const auto table = open_table(1, WhenFull::evict_nearest_to_rest, slab.get());
+  own_slab(*table, *slab, key(1), kNow + Duration{1});
   EXPECT_TRUE(table->read(key(1)).owns_slab);
-  EXPECT_EQ(table->read(key(1)).state.payload, 77U);
   EXPECT_EQ(table->read(key(1)).state.rest_at, kNow + Duration{1});
+  EXPECT_EQ(slab->bytes_used(), 64U);
   for (std::uint64_t i = 2; i < 400; ++i) count(*table, key(i));
-  EXPECT_EQ(owner.freed, std::vector<std::uint64_t>{77});
+  EXPECT_EQ(slab->bytes_used(), 0U);
 }
 
 TEST(MemoryTable, SweepsAndErasesSlabs) {
-  CountingSlabOwner owner;
-  const auto table = open_table(100, WhenFull::evict_nearest_to_rest, &owner);
-  own_slab(*table, key(1), 11, kNow + Duration{1});
-  own_slab(*table, key(2), 22, kLater);
+  const auto slab = open_slab();
+  const auto table = open_table(100, WhenFull::evict_nearest_to_rest, slab.get());
+  own_slab(*table, *slab, key(1), kNow + Duration{1});
+  own_slab(*table, *slab, key(2), kLater);
   EXPECT_EQ(table->sweep_slabs(1000, kNow), 0);
   EXPECT_EQ(table->sweep_slabs(1000, kNow + Duration{1}), 1);
-  EXPECT_EQ(owner.freed, std::vector<std::uint64_t>{11});
+  EXPECT_EQ(slab->bytes_used(), 64U);
   EXPECT_TRUE(table->erase(key(2), kNow));
-  EXPECT_EQ(owner.freed, (std::vector<std::uint64_t>{11, 22}));
+  EXPECT_EQ(slab->bytes_used(), 0U);
 }
 
 }  // namespace

@@ -46,9 +46,10 @@ struct Charge {
   KeyHash hash;  // hash_key(key) under this process's seed (src/base/key_hash.h).
   Cost cost = 1;
   Role role = Role::enforced;
-  PermitId permit;  // release, renew: which one. After an allowed take of concurrency: the new one.
+  PermitId
+      permit{};  // release, renew: which one. After an allowed take of concurrency: the new one.
 
-  Decision decision;     // This limit's own answer.
+  Decision decision{};   // This limit's own answer.
   bool charged = false;  // Whether state was written for it.
 };
 
