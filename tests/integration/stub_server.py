@@ -45,6 +45,7 @@ class Server:
             connection.close()
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)  # close() alone would leave accept() at it.
         self.listener.close()
 
 
