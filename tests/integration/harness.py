@@ -133,24 +133,18 @@ class Daemon:
         return self.stdout.read_text() + self.stderr.read_text()
 
     def listening(self):
-        """{"data": port, "admin": port} as far as it has said so."""
-        ports = {}
-        for line in self.output().splitlines():
-            if found := re.search(r"(?:127\.0\.0\.1|\[::1\]):([1-9]\d*)", line):
-                kind = "admin" if re.search(r"admin|metrics", line, re.I) else "data"
-                ports.setdefault(kind, int(found.group(1)))
-        return ports
+        """(data port, admin port) once it has said so."""
+        found = re.search(r"listens on \S*?:(\d+),.* admin on \S*:(\d+),", self.output())
+        return tuple(map(int, found.groups())) if found else None
 
     def wait_ready(self):
         def said():
             if self.process.poll() is not None:
                 raise AssertionError(f"the daemon ended: {self.process.returncode}\n"
                                      f"{self.output()}")
-            ports = self.listening()
-            return ports if {"data", "admin"} <= ports.keys() else None
+            return self.listening()
 
-        ports = wait_until(said, "the daemon's ports")
-        self.port, self.admin_port = ports["data"], ports["admin"]
+        self.port, self.admin_port = wait_until(said, "the daemon's ports")
         wait_until(self.is_ready, "/readyz")
 
     def is_ready(self):

@@ -1,5 +1,6 @@
 """A small HTTP server that says what a test tells it to, and keeps what it was asked."""
 
+import contextlib
 import socket
 import threading
 
@@ -45,7 +46,8 @@ class Server:
             connection.close()
 
     def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)  # close() alone would leave accept() at it.
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # close() alone would leave accept() at it.
         self.listener.close()
 
 
