@@ -64,11 +64,10 @@ struct LeasedLimiter::Pool {
 
   mutable Mutex mutex;
   Limit limit SLUICE_GUARDED_BY(mutex);
-  bool is_closed SLUICE_GUARDED_BY(mutex) = false;
   std::uint64_t recalls SLUICE_GUARDED_BY(mutex) = 0;
   const unsigned threads_max;
   const std::unique_ptr<Lease[]> leases;
-  std::unique_ptr<Limiter> bucket;
+  std::unique_ptr<Limiter> bucket;  // Null when the limiter is no more; changed under mutex.
   std::atomic<std::uint32_t> share{0};
   std::atomic<std::int64_t> next_recall_ns{0};
 };
@@ -115,7 +114,8 @@ LeasedLimiter::LeasedLimiter(std::shared_ptr<Pool> pool, const Clock& clock) noe
 
 LeasedLimiter::~LeasedLimiter() {
   const MutexLock lock(pool_->mutex);
-  pool_->is_closed = true;  // The clock may end with us: threads that end later return nothing.
+  // Leases outlive us with their threads; what knows the clock does not.
+  pool_->bucket.reset();
 }
 
 LeasedLimiter::Lease* LeasedLimiter::find_lease() noexcept {
@@ -169,7 +169,7 @@ void LeasedLimiter::Pool::return_lease(Lease& lease) noexcept {
   const MutexLock lock(mutex);
   lease.is_owned = false;
   const std::uint32_t left = lease.tokens.exchange(0, std::memory_order_relaxed);
-  if (left > 0 && !is_closed) bucket->refund(left);
+  if (left > 0 && bucket != nullptr) bucket->refund(left);
 }
 
 // Takes a lease's tokens; nothing when its owner is just spending. Pairs with Lease::enter():
