@@ -55,7 +55,7 @@ bool ChargeStep::decide(const Slab& slab) noexcept {
     KeyNeeds& needs = needs_[i];
     SlotState& slot = keys_[i].slot;
     needs.pending = 0;
-    needs.charges = 0;
+    needs.is_charged = false;
     keys_[i].write = false;
     if (needs.plan == nullptr) continue;
     // A state of the other kind can only be another key's, by a collision of all hash bits kept.
@@ -75,7 +75,7 @@ bool ChargeStep::decide(const Slab& slab) noexcept {
         ((is_allowed && is_passing) || (charge.plan->limit.count_denied && !part.was_blocked));
     if (!part.is_charged) continue;
     keys_[part.key].write = true;
-    ++needs_[part.key].charges;
+    needs_[part.key].is_charged = true;
   }
   return std::any_of(keys_.begin(), keys_.end(), [](const KeyAccess& key) { return key.write; });
 }
@@ -115,21 +115,19 @@ bool ChargeStep::reserve_memory(Slab& slab) noexcept {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     KeyNeeds& needs = needs_[i];
     needs.larger = Slab::kNone;
-    if (needs.charges == 0) continue;
-    const std::size_t bytes_max = algorithm::memory_bytes_max(*needs.plan);
+    needs.lacks_memory = false;
+    if (!needs.is_charged) continue;
     const std::span<std::byte> held = memory(slab, static_cast<std::uint32_t>(i));
+    const std::size_t bytes_max = algorithm::memory_bytes_max(*needs.plan);
     const bool wants_more =
-        held.size() < bytes_max &&
-        (held.empty() || needs.charges > 1 ||
-         algorithm::wants_memory(keys_[i].slot.state, held, *needs.plan, check_.now));
+        bytes_max > 0 && (held.empty() || algorithm::wants_memory(keys_[i].slot.state, held,
+                                                                  *needs.plan, check_.now));
     if (!wants_more) continue;
     needs.larger = slab.allocate(
         std::clamp(2 * held.size(), algorithm::memory_bytes_min(*needs.plan), bytes_max));
-    if (needs.larger != Slab::kNone) continue;
-    for (KeyNeeds& earlier : std::span{needs_.data(), i}) {
-      slab.free(earlier.larger);
-      earlier.larger = Slab::kNone;
-    }
+    needs.lacks_memory = needs.larger == Slab::kNone;
+    if (!needs.lacks_memory) continue;
+    for (const KeyNeeds& earlier : std::span{needs_.data(), i}) slab.free(earlier.larger);
     return false;
   }
   return true;
@@ -149,16 +147,29 @@ void ChargeStep::charge(Slab& slab) noexcept {
     slot.state.payload = needs_[i].larger;
     slot.owns_slab = true;
   }
+  PermitId permit;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (!parts_[i].is_charged) continue;
     Charge& charge = charges_[i];
     if (charge.plan->limit.algorithm == Algorithm::concurrency) {
-      charge.permit = {random_bits(), random_bits()};
+      if (permit == PermitId{}) permit = {random_bits(), random_bits()};
+      charge.permit = permit;
     }
     charge.decision = algorithm::take(
         keys_[parts_[i].key].slot.state, memory(slab, parts_[i].key), *charge.plan,
         {.cost = charge.cost, .now = check_.now, .wall_offset = check_.wall_offset}, charge.permit);
     charge.charged = true;
+  }
+}
+
+void ChargeStep::leave_undecided() noexcept {
+  const auto lacks_room = [this](std::uint32_t key) {
+    return (keys_[key].write && keys_[key].way == Bucket::kAbsent) || needs_[key].lacks_memory;
+  };
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (!lacks_room(part.key) && (part.block == kNoBlock || !lacks_room(part.block))) continue;
+    charges_[i].decision = {.verdict = Verdict::undecided};
   }
 }
 

@@ -43,8 +43,12 @@ class ChargeStep {
   // Gets the memory that the charges need. False: there is no room, and nothing is held.
   bool reserve_memory(Slab& slab) noexcept;
 
-  // After decide() and reserve_memory(): charges. The keys' slots are ready to be written.
+  // After decide() and reserve_memory(): charges. The keys' slots are ready to be written. All
+  // concurrency charges get one permit id.
   void charge(Slab& slab) noexcept;
+
+  // After decide(), when there was no room: says so in the charges that lacked it.
+  void leave_undecided() noexcept;
 
  private:
   struct Part {  // One charge.
@@ -56,7 +60,8 @@ class ChargeStep {
   struct KeyNeeds {
     const LimitPlan* plan = nullptr;  // Null for a block, which is never charged.
     Cost pending = 0;                 // What the charges before would take.
-    std::uint32_t charges = 0;        // How many will charge it.
+    bool is_charged = false;
+    bool lacks_memory = false;
     Slab::Handle larger = Slab::kNone;
   };
   static constexpr std::uint32_t kNoBlock = ~std::uint32_t{0};

@@ -20,8 +20,7 @@ constexpr std::uint64_t kPermitStateKind =
 
 void leave_undecided(std::span<Charge> charges) noexcept {
   for (Charge& charge : charges) {
-    charge.decision = {};
-    charge.decision.verdict = Verdict::undecided;
+    charge.decision = {.verdict = Verdict::undecided};
     charge.charged = false;
   }
 }
@@ -131,7 +130,7 @@ bool MemoryStore::decide_step(const Check& check, std::span<Charge> charges) noe
       table_->sweep_slabs(kSweepBucketsWhenFull, check.now);
     }
   }
-  leave_undecided(charges);
+  step.leave_undecided();
   return false;
 }
 
@@ -217,10 +216,14 @@ bool MemoryStore::change_memory(KeyHash hash, Instant now, Change change) noexce
   return true;
 }
 
-Decision MemoryStore::look(const LimitPlan& plan, KeyHash hash, Instant now) noexcept {
+Decision MemoryStore::look(const LimitPlan& plan, KeyHash hash, Instant now,
+                           Duration wall_offset) noexcept {
   Charge charge{.plan = &plan, .key = {}, .hash = hash, .cost = 1};
-  Check check{.operation = Operation::peek, .charges = {&charge, 1}, .now = now};
-  decide_step(check, check.charges);
+  Check check{.operation = Operation::peek,
+              .charges = {&charge, 1},
+              .now = now,
+              .wall_offset = wall_offset};
+  decide(check);
   return charge.decision;
 }
 

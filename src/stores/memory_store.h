@@ -51,7 +51,8 @@ class MemoryStore final : public Store {
   void decide(Check& check) noexcept;
 
   // What one key would answer to a single hit; writes nothing.
-  Decision look(const LimitPlan& plan, KeyHash hash, Instant now) noexcept;
+  Decision look(const LimitPlan& plan, KeyHash hash, Instant now,
+                Duration wall_offset = {}) noexcept;
 
   // Makes a key one never seen, its block included. Whether it was not at rest.
   bool reset(const LimitPlan& plan, KeyHash hash, Instant now) noexcept;
