@@ -1,9 +1,15 @@
 #include "engine/engine_core.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace sluice {
+namespace {
+
+bool is_zero(std::uint64_t count) noexcept {
+  return count == 0;
+}
+
+}  // namespace
 
 EngineCore::EngineCore(const EngineOptions& options, Store& store, const Clock& clock)
     : parts_(options, store, clock) {
@@ -43,6 +49,10 @@ void EngineCore::sum_domains(EngineMetrics& metrics) {
       metrics.domains[number].unmatched += cell->unmatched.value();
     }
   }
+  const DomainMetrics& other = metrics.domains[0];
+  if (std::ranges::all_of(other.requests, is_zero) && other.unmatched == 0) {
+    metrics.domains.erase(metrics.domains.begin());
+  }
   for (const auto& lane : lanes_) {
     metrics.unmatched_unknown_domain += lane->counters().unmatched_unknown_domain.value();
   }
@@ -75,6 +85,9 @@ void EngineCore::sum_rules(EngineMetrics& metrics) {
     if (compiled.series != 0 && !limit.unlimited) {
       metrics.rules[compiled.series].limit = count_of(compiled.plan);
     }
+  }
+  if (std::ranges::all_of(metrics.rules[0].decisions, is_zero)) {
+    metrics.rules.erase(metrics.rules.begin());
   }
 }
 

@@ -70,6 +70,9 @@ void describe(std::span<const LimitInPlay> limits, std::span<const Charge> charg
     answer.rule = limits[i].rule;
     answer.decision = decision;
   }
+  for (DescriptorAnswer& answer : answers) {
+    if (answer.rule == nullptr) answer.metadata = {};  // All its limits were replaced.
+  }
 }
 
 std::optional<std::size_t> deciding_descriptor(std::span<const DescriptorAnswer> answers,

@@ -306,8 +306,7 @@ void PendingRequest::finish() {
       whole.delay = std::max(whole.delay, each.decision.delay);
     }
   } else if (whole.verdict == Verdict::undecided) {
-    error_ = {error_code_, {}};
-    whole.error = &error_;
+    whole.error = &silence(error_code_);
   }
   if (request_->operation == Operation::take) count(whole.verdict);
   answer(whole);
@@ -315,7 +314,9 @@ void PendingRequest::finish() {
 
 void PendingRequest::finish_permit() {
   const Check& check = checks_[1];
-  if (check.verdict == Verdict::undecided) return answer_error(check.error, {});
+  if (check.verdict == Verdict::undecided) {
+    return answer({.verdict = Verdict::undecided, .error = &silence(check.error)});
+  }
   // A release of what is not held is fine; a renewal is not.
   const bool is_held = std::all_of(charges_.begin(), charges_.end(),
                                    [](const Charge& charge) { return charge.charged; });
@@ -361,6 +362,22 @@ void PendingRequest::answer(const Answer& whole) {
   if (is_timed_) lane_.counters_.latency.add(lane_.parts_.clock.now() - now_);
   sink_->answer(whole);
   lane_.give_back(*this, *view_);
+}
+
+const Error& PendingRequest::silence(ErrorCode code) {
+  error_.code = code;
+  // Assigned, not replaced: a flood of silence allocates nothing.
+  switch (code) {
+    case ErrorCode::overloaded:
+      error_.message = "no room to count this key";
+      break;
+    case ErrorCode::timeout:
+      error_.message = "the store did not answer in time";
+      break;
+    default:
+      error_.message = "the store did not decide";
+  }
+  return error_;
 }
 
 bool PendingRequest::is_refund(const Descriptor& descriptor) const noexcept {

@@ -80,6 +80,8 @@ class PendingRequest final : public CheckSink {
   void count(Verdict verdict);
   void answer_error(ErrorCode code, std::string message);
   void answer(const Answer& whole);
+  // What to say of a store that did not decide; valid until the next call.
+  const Error& silence(ErrorCode code);
 
   bool is_refund(const Descriptor& descriptor) const noexcept;
   Cost cost_of(const Descriptor& descriptor) const noexcept {
