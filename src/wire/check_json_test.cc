@@ -209,7 +209,7 @@ TEST(CheckDecoder, IsNotLedIntoTheDepth) {
 TEST(CheckDecoder, RefusesMoreDescriptorsAndEntriesThanItsBounds) {
   std::string body = R"({"domain":"d","descriptors":[{"a":"1"})";
   for (std::size_t i = 0; i < kDescriptorsMax; ++i) body += R"(,{"a":"1"})";
-  EXPECT_EQ(field_of(body + "]}"), "descriptors[256]");
+  EXPECT_EQ(field_of(body + "]}"), "descriptors[1024]");
   body = R"({"domain":"d","descriptors":[{"entries":[{"key":"a","value":"1"})";
   for (std::size_t i = 0; i < kEntriesMax; ++i) body += R"(,{"key":"a","value":"1"})";
   EXPECT_EQ(field_of(body + "]}]}"), "descriptors[0].entries[4096]");

@@ -18,7 +18,7 @@ struct BodyProblem {
 };
 
 // How much of a body is looked at before it is refused; the engine has bounds of its own.
-inline constexpr std::size_t kDescriptorsMax = 256;
+inline constexpr std::size_t kDescriptorsMax = 1024;
 inline constexpr std::size_t kEntriesMax = 4096;  // Of all descriptors together.
 
 class RequestParts {
