@@ -11,6 +11,7 @@
 #include "explain.h"
 #include "key.h"
 #include "load.h"
+#include "serve.h"
 #include "validate.h"
 
 namespace {
@@ -25,6 +26,7 @@ int run(int argc, char** argv) {
 
   int exit_status = 0;
   // One line for each command, in the order of the help.
+  sluice::add_serve(app, exit_status);
   sluice::add_check(app, exit_status);
   sluice::add_key(app, exit_status);
   sluice::add_load(app, exit_status);
