@@ -1,4 +1,4 @@
-// One limit for a whole program: 100 requests a minute on average, 3 at once.
+// One limit for a whole program: 100 requests an hour on average, 3 at once.
 #include "sluice/limiter.h"
 
 #include <cstdio>
@@ -8,12 +8,11 @@
 int main() {
   using namespace std::chrono_literals;
   const sluice::SystemClock clock;
-  const auto limiter = sluice::Limiter::open({.algorithm = sluice::Algorithm::token_bucket,
-                                              .requests = 100,
-                                              .period = 1min,
-                                              .burst = 3},
-                                             clock)
-                           .value();
+  const auto limiter =
+      sluice::Limiter::open(
+          {.algorithm = sluice::Algorithm::token_bucket, .requests = 100, .period = 1h, .burst = 3},
+          clock)
+          .value();
   int refused = 0;
   for (int request = 1; request <= 5; ++request) {
     const sluice::Decision decision = limiter->decide();
@@ -21,9 +20,9 @@ int main() {
       std::printf("request %d: allowed, %u more at once\n", request, decision.remaining);
     } else {
       ++refused;
-      std::printf("request %d: refused, try again in %lld ms\n", request,
+      std::printf("request %d: refused, try again in %lld s\n", request,
                   static_cast<long long>(
-                      std::chrono::ceil<std::chrono::milliseconds>(decision.retry_after).count()));
+                      std::chrono::ceil<std::chrono::seconds>(decision.retry_after).count()));
     }
   }
   limiter->refund();  // One of them failed before it cost anything.
