@@ -275,19 +275,21 @@ bool PendingRequest::excuse(Check& check) {
   }
   LimitInPlay* limit = limits_.data() + (check.charges.data() - charges_.data());
   bool has_new = false;
-  bool has_others = false;
+  bool has_decided = false;
+  bool all_excused = true;
   for (Charge& charge : check.charges) {
     LimitInPlay& own = *limit++;
-    if (!is_undecided(charge) || !is_excusable(own, charge)) {
-      has_others = true;
-      continue;
+    if (!is_undecided(charge)) {
+      has_decided = true;
+    } else if (is_excusable(own, charge)) {
+      has_new |= !own.is_excused;
+      own.is_excused = true;
+      charge.cost = 0;  // Submitted again, it asks for nothing and needs no room.
+    } else {
+      all_excused = false;
     }
-    has_new |= !own.is_excused;
-    own.is_excused = true;
-    charge.cost = 0;  // Submitted again, it asks for nothing and needs no room.
   }
-  // Where a table had no room for all, the others may find theirs.
-  return has_new && has_others && check.error == ErrorCode::overloaded && !check.charge_each;
+  return has_new && has_decided && all_excused && !check.charge_each;
 }
 
 void PendingRequest::finish() {

@@ -112,10 +112,12 @@ OwnedAnswer Engine::check(const Request& request) {
 Result<std::vector<KeyView>> Engine::look_at_key(std::string_view domain,
                                                  std::span<const Entry> entries) {
   std::vector<KeyView> views;
-  const Instant now = parts_->core.clock().now();
+  const Clock& clock = parts_->core.clock();
+  const Instant now = clock.now();
   Result<void> visited = parts_->visit_keys(
       domain, entries, [&](const RuleLimit& rule, const LimitPlan& plan, KeyHash hash) {
-        views.push_back({rule.label, rule.id, rule.limit, parts_->store->look(plan, hash, now)});
+        views.push_back({rule.label, rule.id, rule.limit,
+                         parts_->store->look(plan, hash, now, clock.wall_offset())});
       });
   if (!visited) return visited.error();
   return views;
