@@ -22,7 +22,7 @@ constexpr Duration kSweepEvery = std::chrono::milliseconds{20};
 constexpr Duration kProgressEvery = std::chrono::milliseconds{250};
 constexpr Duration kBackoffMin = std::chrono::milliseconds{10};
 constexpr Duration kBackoffMax = std::chrono::milliseconds{500};
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
 constexpr int kEventsMax = 512;
 
 struct Peer {  // A connection and what the loop knows of it.
