@@ -199,14 +199,18 @@ TEST(Cancel, OfTheNewestGivesItAllBack) {
   EXPECT_EQ(state.payload, before.payload);
 }
 
-TEST(Cancel, OfAnOlderOneGivesBackOnlyWhatLaterOnesDoNotLeanOn) {
+TEST(Cancel, OfAnOlderOneGivesBackNothing) {
   const LimitPlan plan = make_plan(bucket(10, seconds{1}, 10));
   State state;
   ASSERT_TRUE(try_take(state, plan, 10, {0}));
   const Reservation first = reserve(state, plan, 10, {0}, kNever);
-  ASSERT_TRUE(reserve(state, plan, 3, {0}, kNever).is_granted);
+  const Reservation second = reserve(state, plan, 10, {0}, kNever);
+  const State before = state;
   cancel(state, plan, first, {0});
-  EXPECT_EQ(reset_after(state, plan, {0}), milliseconds{1600}) << "7 of 10 came back";
+  EXPECT_EQ(state.rest_at, before.rest_at) << "or twenty could act when the second's time comes";
+  cancel(state, plan, second, {0});
+  cancel(state, plan, first, {0});
+  EXPECT_EQ(reset_after(state, plan, {0}), seconds{1}) << "newest first, all come back";
 }
 
 TEST(Cancel, AfterItsTimeOrUnderOtherNumbersGivesNothingBack) {

@@ -50,7 +50,8 @@ class BucketModel final : public Model {
   bool is_ever_seen() const override { return is_seen_; }
 
   void change_limit(const Limit& limit, Instant now) override {
-    if (is_seen_) advance(now);
+    const bool is_same = limit.requests == limit_.requests && limit.burst == limit_.burst;
+    if (is_seen_ && !is_same) advance(now);
     limit_ = limit;
     balance_ = std::min(balance_, full());
   }

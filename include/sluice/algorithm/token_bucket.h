@@ -230,23 +230,19 @@ inline Reservation reserve(State& state, const LimitPlan& plan, Cost cost, Insta
   return place;
 }
 
-// Gives a reservation back before its time. What was charged after it has been given places that
-// assume it, so only the part of its cost beyond those later charges is refunded: all of it when it
-// is the newest. None once its time has come or the numbers have changed. Call at most once.
+// Gives a reservation back before its time, whole, if it is still the newest charge; else nothing:
+// whoever was charged after it was given a place that assumes this one is used, and a refund would
+// let others act at the moment of that place (at most burst in one instant would no longer hold).
+// Cancelled newest first, all come back. Nothing once its time has come or the numbers changed.
+// Call at most once.
 inline void cancel(State& state, const LimitPlan& plan, const Reservation& place,
                    Instant now) noexcept {
-  if (!place.is_granted || place.cost == 0 || now >= place.ready_at || state.is_at_rest(now) ||
-      place.generation != plan.generation || !is_current(state, plan)) {
+  if (!place.is_granted || place.cost == 0 || now >= place.ready_at ||
+      place.generation != plan.generation || !is_current(state, plan) ||
+      full_at(state, plan, now) != place.full_after) {
     return;
   }
-  const std::uint32_t requests = plan.limit.requests;
-  const BucketTime full = full_at(state, plan, now);
-  BucketTime later = detail::difference(full, place.full_after, requests);
-  if (later.ns <= 0) later = {};
-  const BucketTime refund = detail::difference(span_of(plan, place.cost), later, requests);
-  if (refund.ns <= 0) return;
-  const BucketTime kept = detail::difference(full, refund, requests);
-  state = detail::pack(kept.ns <= now.ns ? BucketTime{now.ns, 0} : kept, plan);
+  refund(state, plan, place.cost, now);
 }
 
 }  // namespace sluice::token_bucket
