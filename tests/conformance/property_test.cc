@@ -146,15 +146,17 @@ std::string play(Subject& subject, std::uint64_t action, const std::string& key,
   return text.str();
 }
 
-TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
+// Plays the same random steps against both and compares every number of every answer.
+template <typename MakeSubject>
+void compare_with_oracle(const Kind& kind, MakeSubject make_tested) {
   constexpr int kLimits = 300;
   constexpr int kSteps = 250;
   Random random(seed());
   for (int i = 0; i < kLimits; ++i) {
-    Limit limit = random_limit(GetParam(), random);
-    const auto headers = make_header_subject();
+    Limit limit = random_limit(kind, random);
+    const std::unique_ptr<Subject> tested = make_tested();
     const auto oracle = make_oracle_subject();
-    ASSERT_TRUE(headers->set_limit(limit));
+    ASSERT_TRUE(tested->set_limit(limit));
     ASSERT_TRUE(oracle->set_limit(limit));
     Instant now{static_cast<std::int64_t>(below(random, 1'000'000'000'000))};
     Decision last;
@@ -162,8 +164,8 @@ TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
     for (int step = 0; step < kSteps; ++step) {
       now = next_instant(now, limit, last, random);
       if (below(random, 25) == 0) {
-        limit = changed(limit, GetParam(), random);
-        ASSERT_TRUE(headers->set_limit(limit));
+        limit = changed(limit, kind, random);
+        ASSERT_TRUE(tested->set_limit(limit));
         ASSERT_TRUE(oracle->set_limit(limit));
         history += "limit requests=" + std::to_string(limit.requests) +
                    " burst=" + std::to_string(limit.burst) + "\n";
@@ -176,7 +178,7 @@ TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
           action < 6 ? "new" + std::to_string(step)
                      : "new" + std::to_string(below(random, static_cast<std::uint64_t>(step) + 1));
       const std::string expected = play(*oracle, action, key, cost, now, permit, last);
-      const std::string got = play(*headers, action, key, cost, now, permit, last);
+      const std::string got = play(*tested, action, key, cost, now, permit, last);
       history += "at " + std::to_string(now.ns) + "ns key=" + key + " " + got + "\n";
       ASSERT_EQ(got, expected) << "seed " << seed() << ", limit " << i << ": "
                                << "requests=" << limit.requests << " burst=" << limit.burst
@@ -188,6 +190,14 @@ TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
                                << history;
     }
   }
+}
+
+TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
+  compare_with_oracle(GetParam(), make_header_subject);
+}
+
+TEST_P(Properties, TheMemoryStoreAnswersAsTheOracleDoes) {
+  compare_with_oracle(GetParam(), [] { return make_memory_subject().value(); });
 }
 
 // One key over the headers, which a test may copy to try things on.

@@ -145,12 +145,11 @@ std::unique_ptr<Subject> make_header_subject() {
 
 Result<std::unique_ptr<Subject>> make_subject(std::string_view store) {
   if (store == "oracle") return make_oracle_subject();
-  if (store == "headers" || store == "memory" || store == "memory://") {
-    return make_header_subject();
-  }
+  if (store == "headers") return make_header_subject();
+  if (store == "memory" || store == "memory://") return make_memory_subject();
   return Error{ErrorCode::unsupported,
                "store `" + std::string(store) +
-                   "`: no such store here; there are oracle, headers and memory"};
+                   "`: no such store here; there are memory, headers and oracle"};
 }
 
 }  // namespace sluice::conformance

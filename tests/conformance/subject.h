@@ -31,6 +31,9 @@ std::unique_ptr<Subject> make_oracle_subject();
 // include/sluice/algorithm, with states in a map.
 std::unique_ptr<Subject> make_header_subject();
 
+// src/stores' memory store, through Store::submit.
+Result<std::unique_ptr<Subject>> make_memory_subject();
+
 // `oracle`, `headers` or `memory`. unsupported: a store that is not built yet.
 Result<std::unique_ptr<Subject>> make_subject(std::string_view store);
 
