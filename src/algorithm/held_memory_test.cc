@@ -120,6 +120,19 @@ TEST(Decide, SaysWhatTakeWouldAndWritesNothing) {
   EXPECT_EQ(state.rest_at, Instant{});
 }
 
+TEST(Decide, NeedsNoMemoryOfAKeyAtRestUntilItTakes) {
+  for (const LimitPlan& plan :
+       {log_of(5), permits_of(5),
+        make_plan({.algorithm = Algorithm::sliding_window, .requests = 5, .sub_windows = 4})}) {
+    State state{{5}, 77};
+    EXPECT_EQ(algorithm::peek(state, {}, plan, {1, {9}}).remaining, 5U);
+    EXPECT_EQ(algorithm::decide(state, {}, plan, {6, {9}}).retry_after, kNever);
+    algorithm::refund(state, {}, plan, {3, {9}});
+    EXPECT_TRUE(state.is_at_rest({9}));
+    EXPECT_EQ(state.payload, 77U) << "the handle is the caller's";
+  }
+}
+
 TEST(Decide, TellsStatesApartThatCannotBeReadAsEachOthers) {
   const Limit limit{.algorithm = Algorithm::sliding_window, .requests = 10, .period = seconds{1}};
   const auto kind = [&](auto change) {

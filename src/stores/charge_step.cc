@@ -56,12 +56,15 @@ bool ChargeStep::decide(const Slab& slab) noexcept {
     SlotState& slot = keys_[i].slot;
     needs.pending = 0;
     needs.is_charged = false;
+    needs.is_converted = false;
     keys_[i].write = false;
     if (needs.plan == nullptr) continue;
     // A state of the other kind can only be another key's, by a collision of all hash bits kept.
     const bool wants_memory = algorithm::memory_bytes_max(*needs.plan) > 0;
     if (wants_memory != slot.owns_slab) slot = {};
+    const std::uint64_t payload = slot.state.payload;
     algorithm::make_current(slot.state, *needs.plan, check_.now);
+    needs.is_converted = slot.state.payload != payload;
   }
   for (std::size_t i = 0; i < parts_.size(); ++i) decide_part(slab, parts_[i], charges_[i]);
 
@@ -70,12 +73,12 @@ bool ChargeStep::decide(const Slab& slab) noexcept {
     Part& part = parts_[i];
     const Charge& charge = charges_[i];
     const bool is_allowed = charge.decision.verdict == Verdict::allowed;
-    part.is_charged =
-        check_.operation == Operation::take && charge.cost > 0 &&
-        ((is_allowed && is_passing) || (charge.plan->limit.count_denied && !part.was_blocked));
-    if (!part.is_charged) continue;
-    keys_[part.key].write = true;
-    needs_[part.key].is_charged = true;
+    const bool is_asked =
+        check_.operation == Operation::take && charge.cost > 0 && !part.was_blocked;
+    part.is_charged = is_asked && ((is_allowed && is_passing) || charge.plan->limit.count_denied);
+    // A refusal, too, writes a state that was converted to other numbers.
+    keys_[part.key].write |= part.is_charged || (needs_[part.key].is_converted && is_asked);
+    needs_[part.key].is_charged |= part.is_charged;
   }
   return std::any_of(keys_.begin(), keys_.end(), [](const KeyAccess& key) { return key.write; });
 }
@@ -87,9 +90,11 @@ void ChargeStep::decide_part(const Slab& slab, Part& part, Charge& charge) noexc
   const Cost cost = std::min(charge.cost, kCostMax + 1);  // Beyond any limit, and sums stay exact.
   const Cost asked = cost == 0 ? 0 : needs.pending + cost;
   charge.charged = false;
-  charge.decision =
-      algorithm::decide(key.slot.state, memory(slab, part.key), *charge.plan,
-                        {.cost = asked, .now = check_.now, .wall_offset = check_.wall_offset});
+  const algorithm::Ask ask{.cost = asked, .now = check_.now, .wall_offset = check_.wall_offset};
+  const std::span<const std::byte> held = memory(slab, part.key);
+  charge.decision = check_.operation == Operation::peek
+                        ? algorithm::peek(key.slot.state, held, *charge.plan, ask)
+                        : algorithm::decide(key.slot.state, held, *charge.plan, ask);
   if (part.block != kNoBlock) decide_block(part, charge);
   if (charge.decision.verdict == Verdict::allowed || charge.plan->limit.count_denied) {
     needs.pending = asked == 0 ? needs.pending : asked;
@@ -101,7 +106,7 @@ void ChargeStep::decide_block(Part& part, Charge& charge) noexcept {
   KeyAccess& block = keys_[part.block];
   State& state = block.slot.state;
   part.was_blocked = block_for::is_blocked(state, check_.now);
-  if (!part.was_blocked && check_.operation == Operation::take) {
+  if (!part.was_blocked && check_.operation == Operation::take && charge.cost > 0) {
     block_for::begin(state, *charge.plan, charge.decision, check_.now);
     block.write |= block_for::is_blocked(state, check_.now);
   }
@@ -159,6 +164,12 @@ void ChargeStep::charge(Slab& slab) noexcept {
         keys_[parts_[i].key].slot.state, memory(slab, parts_[i].key), *charge.plan,
         {.cost = charge.cost, .now = check_.now, .wall_offset = check_.wall_offset}, charge.permit);
     charge.charged = true;
+    if (parts_[i].block == kNoBlock) continue;
+    const State& block = keys_[parts_[i].block].slot.state;  // Begun by this refusal, if at all.
+    if (block_for::is_blocked(block, check_.now)) {
+      charge.decision =
+          block_for::blocked_decision(block, charge.decision, charge.cost, check_.now);
+    }
   }
 }
 

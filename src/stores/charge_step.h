@@ -61,6 +61,7 @@ class ChargeStep {
     const LimitPlan* plan = nullptr;  // Null for a block, which is never charged.
     Cost pending = 0;                 // What the charges before would take.
     bool is_charged = false;
+    bool is_converted = false;  // By make_current(), from other numbers.
     bool lacks_memory = false;
     Slab::Handle larger = Slab::kNone;
   };

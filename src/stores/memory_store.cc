@@ -145,9 +145,11 @@ bool MemoryStore::decide_single(const Check& check, Charge& charge) noexcept {
     return true;
   }
   const bool had_room = table_->update(hash, check.now, [&](State& state) {
+    const State before = state;
     charge.decision = algorithm::take(state, {}, plan, ask, charge.permit);
     charge.charged = charge.decision.verdict == Verdict::allowed || plan.limit.count_denied;
-    return charge.charged;
+    // A refusal, too, writes a state that was converted to other numbers.
+    return charge.charged || state.payload != before.payload || state.rest_at != before.rest_at;
   });
   if (!had_room) leave_undecided({&charge, 1});
   return had_room;
@@ -159,7 +161,6 @@ void MemoryStore::refund(const Check& check, Charge& charge) noexcept {
   algorithm::Ask ask{.cost = charge.cost, .now = check.now, .wall_offset = check.wall_offset};
   const auto give_back = [&](State& state, std::span<std::byte> memory) {
     const State before = state;
-    algorithm::make_current(state, plan, check.now);
     algorithm::refund(state, memory, plan, ask);
     ask.cost = 0;
     charge.decision = algorithm::peek(state, memory, plan, ask);

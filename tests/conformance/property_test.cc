@@ -146,9 +146,11 @@ std::string play(Subject& subject, std::uint64_t action, const std::string& key,
   return text.str();
 }
 
+enum class Time { goes_back, only_forward };
+
 // Plays the same random steps against both and compares every number of every answer.
 template <typename MakeSubject>
-void compare_with_oracle(const Kind& kind, MakeSubject make_tested) {
+void compare_with_oracle(const Kind& kind, Time time, MakeSubject make_tested) {
   constexpr int kLimits = 300;
   constexpr int kSteps = 250;
   Random random(seed());
@@ -162,7 +164,8 @@ void compare_with_oracle(const Kind& kind, MakeSubject make_tested) {
     Decision last;
     std::string history;
     for (int step = 0; step < kSteps; ++step) {
-      now = next_instant(now, limit, last, random);
+      const Instant next = next_instant(now, limit, last, random);
+      now = time == Time::goes_back ? next : std::max(now, next);
       if (below(random, 25) == 0) {
         limit = changed(limit, kind, random);
         ASSERT_TRUE(tested->set_limit(limit));
@@ -193,11 +196,12 @@ void compare_with_oracle(const Kind& kind, MakeSubject make_tested) {
 }
 
 TEST_P(Properties, TheHeadersAnswerAsTheOracleDoes) {
-  compare_with_oracle(GetParam(), make_header_subject);
+  compare_with_oracle(GetParam(), Time::goes_back, make_header_subject);
 }
 
 TEST_P(Properties, TheMemoryStoreAnswersAsTheOracleDoes) {
-  compare_with_oracle(GetParam(), [] { return make_memory_subject().value(); });
+  // A store may forget a key at rest, so time that goes back beyond that finds a new one.
+  compare_with_oracle(GetParam(), Time::only_forward, [] { return make_memory_subject().value(); });
 }
 
 // One key over the headers, which a test may copy to try things on.

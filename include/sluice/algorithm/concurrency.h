@@ -229,6 +229,10 @@ inline bool release(State& state, Slots slots, PermitId id, Instant now) noexcep
 // Gives back the `count` permits that expire first, or as many as are held.
 inline void release_oldest(State& state, Slots slots, Cost count, Instant now) noexcept {
   if (count == 0) return;
+  if (state.is_at_rest(now)) {
+    state.rest_at = {};
+    return;
+  }
   detail::discard_expired(state, slots, now);
   while (count > 0 && slots[0].count > 0) {
     Slot& oldest = slots[slots[0].next];

@@ -1,7 +1,8 @@
 // One face for all algorithms, for callers that hold states of any rule: the algorithm is looked up
 // in the plan. Beside the 16-byte state some algorithms need memory of the caller's: sub-windows,
-// log, concurrency. It is passed as bytes aligned to 8, empty for the others, and needs no first
-// value while the state is at rest. Pure like the algorithms; the caller guards state and memory.
+// log, concurrency. It is passed as bytes aligned to 8, empty for the others; while the state is at
+// rest it needs no first value, and all but take() do without it. Pure like the algorithms; the
+// caller guards state and memory.
 //
 // Several limits of one request, under their locks: make_current() (cost 0: not) and decide() each;
 // if all pass, take() each; else take() only those of count_denied. States without memory may be
@@ -45,11 +46,13 @@ std::span<const T> as(ConstMemory memory) noexcept {
 
 // Of sub-windows exactly those the plan has: memory may be rounded up.
 inline sub_windows::Slices slices(Memory memory, const LimitPlan& plan) noexcept {
-  return as<std::uint32_t>(memory).first(sub_windows::slices_of(plan));
+  const auto counts = as<std::uint32_t>(memory);
+  return counts.first(std::min(counts.size(), sub_windows::slices_of(plan)));
 }
 
 inline sub_windows::ConstSlices slices(ConstMemory memory, const LimitPlan& plan) noexcept {
-  return as<std::uint32_t>(memory).first(sub_windows::slices_of(plan));
+  const auto counts = as<std::uint32_t>(memory);
+  return counts.first(std::min(counts.size(), sub_windows::slices_of(plan)));
 }
 
 inline constexpr std::size_t kFirstEntries = 1 + 8;  // A log's or a permit list's first memory.

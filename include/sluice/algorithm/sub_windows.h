@@ -124,6 +124,10 @@ constexpr Decision take(State& state, Slices slices, const LimitPlan& plan, Cost
 constexpr void refund(State& state, Slices slices, const LimitPlan& plan, Cost cost,
                       Instant now) noexcept {
   if (cost == 0) return;
+  if (state.is_at_rest(now)) {
+    state.rest_at = {};
+    return;
+  }
   const std::size_t live = detail::live(state, plan, now);
   detail::forget(state, slices, plan, now);
   std::size_t emptied = 0;
