@@ -109,7 +109,9 @@ class LeasedLimiter {
   LeasedLimiter(std::shared_ptr<Pool> pool, const Clock& clock) noexcept;
 
   Lease* own_lease() noexcept {
-    return last_used_.pool == pool_.get() ? last_used_.lease : find_lease();
+    if (last_used_.pool == pool_.get()) [[likely]]
+      return last_used_.lease;
+    return find_lease();
   }
   Lease* find_lease() noexcept;
   bool try_acquire_shared(Cost cost, Instant now, Lease* lease) noexcept;
