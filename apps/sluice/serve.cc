@@ -15,12 +15,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/byte_buffer.h"
 #include "config/rule_loader.h"
 #include "config/settings.h"
 #include "logging.h"
 #include "server/rule_source.h"
 #include "server/server.h"
 #include "sluice/engine.h"
+#include "wire/json_text.h"
 
 namespace sluice {
 namespace {
@@ -96,7 +98,9 @@ EngineOptions engine_options(const Settings& settings) {
   options.bounds.value_bytes_max = settings.limits.value_bytes_max;
   options.detailed_series_max = settings.detailed_series_max;
   options.on_unknown_domain = [](std::string_view domain) {
-    spdlog::warn("a request names the domain \"{}\", which no rule file has: allowed", domain);
+    ByteBuffer quoted;  // It is a caller's: no byte of it may look like a line of ours.
+    append_json_string(quoted, domain);
+    spdlog::warn("a request names the domain {}, which no rule file has: allowed", quoted.view());
   };
   return options;
 }

@@ -122,7 +122,8 @@ TEST(Server, SpeaksTheJsonOfEnvoysRatelimit) {
   TestServer test;
   TestClient client = test.start().client();
   const std::string body =
-      R"({"domain":"api","descriptors":[{"entries":[{"key":"api_key","value":"e"}]}],"hitsAddend":2})";
+      R"({"domain":"api","descriptors":[{"entries":[{"key":"api_key","value":"e"}]}],)"
+      R"("hitsAddend":2})";
   const ReceivedResponse allowed = client.post("/json", body);
   EXPECT_EQ(allowed.status, 200);
   EXPECT_EQ(allowed.body,

@@ -162,15 +162,15 @@ TEST(CheckDecoder, NamesTheFieldThatIsWrongInTheLongForm) {
 }
 
 TEST(CheckDecoder, RefusesAFieldThatIsThereTwice) {
-  for (
-      const std::string_view body : {
-          R"({"domain":"d","domain":"e","descriptors":[{"a":"1"}]})",
-          R"({"domain":"d","descriptors":[{"a":"1"}],"descriptors":[{"a":"1"}]})",
-          R"({"domain":"d","descriptors":[{"a":"1"}],"hits":1,"hits":1})",
-          R"({"domain":"d","descriptors":[{"a":"1","b":"2","a":"1"}]})",
-          R"({"domain":"d","descriptors":[{"hits":1,"hits":1,"entries":[{"key":"a","value":"1"}]}]})",
-          R"({"domain":"d","descriptors":[{"entries":[{"key":"a","key":"a","value":"1"}]}]})",
-      }) {
+  for (const std::string_view body : {
+           R"({"domain":"d","domain":"e","descriptors":[{"a":"1"}]})",
+           R"({"domain":"d","descriptors":[{"a":"1"}],"descriptors":[{"a":"1"}]})",
+           R"({"domain":"d","descriptors":[{"a":"1"}],"hits":1,"hits":1})",
+           R"({"domain":"d","descriptors":[{"a":"1","b":"2","a":"1"}]})",
+           R"({"domain":"d","descriptors":[{"hits":1,"hits":1,"entries":[{"key":"a","value":"1"}])"
+           R"(}]})",
+           R"({"domain":"d","descriptors":[{"entries":[{"key":"a","key":"a","value":"1"}]}]})",
+       }) {
     EXPECT_NE(problem_of(body).second.find("is there twice"), std::string::npos) << body;
   }
 }

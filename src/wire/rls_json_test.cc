@@ -42,28 +42,28 @@ TEST(RlsDecoder, TakesOneHitWhenTheRequestSaysNoneOrZero) {
 }
 
 TEST(RlsDecoder, RefusesWhatTheOriginalRefuses) {
-  for (
-      const std::string_view body : {
-          "",
-          "}",
-          "{}",
-          "[]",
-          "null",
-          R"({"domain":"d"})",
-          R"({"domain":"d","descriptors":[]})",
-          R"({"domain":"","descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
-          R"({"domain":"d","foo":1,"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
-          R"({"domain":"d","descriptors":[{"entries":[{"key":"a","value":"b","x":"y"}]}]})",
-          R"({"domain":"d","domain":"d","descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
-          R"({"domain":"d","hitsAddend":1,"hits_addend":1,"descriptors":[{"entries":[{"key":"a"}]}]})",
-          R"({"domain":"d","hitsAddend":4294967296,"descriptors":[{"entries":[{"key":"a"}]}]})",
-          R"({"domain":"d","hitsAddend":-1,"descriptors":[{"entries":[{"key":"a"}]}]})",
-          R"({"domain":"d","hitsAddend":"x","descriptors":[{"entries":[{"key":"a"}]}]})",
-          R"({"domain":"d","descriptors":[{"entries":[]}]})",
-          R"({"domain":"d","descriptors":[{"entries":[{"value":"b"}]}]})",
-          R"({"domain":"d","descriptors":[null]})",
-          R"({"domain":"d","descriptors":[{"entries":[{"key":"a"}],"limit":{"unit":"EON"}}]})",
-      }) {
+  for (const std::string_view body : {
+           "",
+           "}",
+           "{}",
+           "[]",
+           "null",
+           R"({"domain":"d"})",
+           R"({"domain":"d","descriptors":[]})",
+           R"({"domain":"","descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
+           R"({"domain":"d","foo":1,"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
+           R"({"domain":"d","descriptors":[{"entries":[{"key":"a","value":"b","x":"y"}]}]})",
+           R"({"domain":"d","domain":"d","descriptors":[{"entries":[{"key":"a","value":"b"}]}]})",
+           R"({"domain":"d","hitsAddend":1,"hits_addend":1,)"
+           R"("descriptors":[{"entries":[{"key":"a"}]}]})",
+           R"({"domain":"d","hitsAddend":4294967296,"descriptors":[{"entries":[{"key":"a"}]}]})",
+           R"({"domain":"d","hitsAddend":-1,"descriptors":[{"entries":[{"key":"a"}]}]})",
+           R"({"domain":"d","hitsAddend":"x","descriptors":[{"entries":[{"key":"a"}]}]})",
+           R"({"domain":"d","descriptors":[{"entries":[]}]})",
+           R"({"domain":"d","descriptors":[{"entries":[{"value":"b"}]}]})",
+           R"({"domain":"d","descriptors":[null]})",
+           R"({"domain":"d","descriptors":[{"entries":[{"key":"a"}],"limit":{"unit":"EON"}}]})",
+       }) {
     EXPECT_FALSE(is_request(body)) << body;
   }
 }

@@ -1,7 +1,9 @@
 #include "server/admin/rule_pages.h"
 
 #include <array>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "wire/json_text.h"
 #include "wire/rate_numbers.h"
@@ -122,20 +124,19 @@ void append_limit(ByteBuffer& out, const Limit& limit) {
 }
 
 std::string rules_page(const RuleSet& rules) {
+  std::unordered_map<std::string_view, std::vector<const RuleLimit*>> limits;
+  for (const RuleLimit& rule : rules.limits()) limits[rule.domain].push_back(&rule);
   ByteBuffer out;
   out.append("{\"domains\":[");
-  bool is_first_domain = true;
   for (const RuleDomain& domain : rules.domains()) {
-    out.append(is_first_domain ? "{\"domain\":" : ",{\"domain\":");
-    is_first_domain = false;
+    out.append(domain.index == 0 ? "{\"domain\":" : ",{\"domain\":");
     append_json_string(out, domain.name);
     out.append(domain.charge_each ? ",\"charge\":\"each\",\"rules\":[" : ",\"rules\":[");
     bool is_first = true;
-    for (const RuleLimit& rule : rules.limits()) {
-      if (rule.domain != domain.name) continue;
+    for (const RuleLimit* const rule : limits[domain.name]) {
       if (!is_first) out.append(',');
       is_first = false;
-      append_rule(out, rule);
+      append_rule(out, *rule);
     }
     out.append("]}");
   }

@@ -31,7 +31,7 @@ constexpr std::array<CheckRoute, 5> kCheckRoutes{{
 
 // application/json, in any case, with or without parameters. None at all is taken as meant.
 bool is_json(std::string_view content_type) {
-  if (content_type.empty()) return true;
+  if (content_type == kJsonType || content_type.empty()) return true;
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
   return std::equal(type.begin(), type.end(), kJsonType.begin(), kJsonType.end(),

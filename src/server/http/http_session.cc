@@ -11,7 +11,7 @@ namespace {
 
 using Reading = http1::RequestReader::Progress;
 
-constexpr std::size_t kOutputBytesMax = 65536;  // Then it is sent before more is read.
+constexpr std::size_t kOutputBytesMax = 16384;  // Then it is sent before more is read.
 
 // RFC 9112 2.2: a line end left over before a request line is to be passed over.
 std::size_t line_ends(std::span<const char> bytes) noexcept {
