@@ -224,11 +224,11 @@ class Case(unittest.TestCase):
 
 
 def limits(domain="t", **rates):
-    """Rules of one fixed window a key: limits(k=5) allows 5 an hour for each value of k."""
+    """Rules of one fixed window a key: limits(k=5) allows 5 a year for each value of k."""
     lines = [f"domain: {domain}", "descriptors:"]
     for key, count in rates.items():
         lines += [f"  - key: {key}", "    rate_limit:",
-                  f"      requests_per_unit: {count}", "      unit: hour"]
+                  f"      requests_per_unit: {count}", "      unit: year"]
     return "\n".join(lines) + "\n"
 
 
