@@ -77,7 +77,7 @@ void PendingRequest::begin(const Request& request, SnapshotView& view, AnswerSin
 
 void PendingRequest::begin_rules() {
   answers_.resize(request_->descriptors.size());
-  domain_ = snapshot_->matcher().find_domain(request_->domain);
+  domain_ = find_domain();
   if (domain_ == nullptr) {
     if (request_->operation == Operation::take) lane_.counters_.unmatched_unknown_domain.add(1);
     lane_.warn_of_unknown_domain(request_->domain, now_);
@@ -95,6 +95,14 @@ void PendingRequest::begin_rules() {
   match_descriptors(*domain_, false);
   if (!replaced_.empty()) drop_replaced();
   submit();
+}
+
+const RuleDomain* PendingRequest::find_domain() const noexcept {
+  const RuleDomain* last = view_->last_domain;
+  if (last != nullptr && last->name == request_->domain) return last;
+  const RuleDomain* found = snapshot_->matcher().find_domain(request_->domain);
+  if (found != nullptr) view_->last_domain = found;
+  return found;
 }
 
 void PendingRequest::match_descriptors(const RuleDomain& domain, bool are_refunds) {
@@ -176,14 +184,13 @@ void PendingRequest::play_override(const Matching& matching) {
 
 void PendingRequest::play(const Matching& matching, LimitInPlay limit, Role role,
                           const LimitPlan& plan) {
-  Charge charge;
+  limits_.push_back(limit);
+  Charge& charge = charges_.emplace_back();
   charge.plan = &plan;
   charge.key = {limit.rule->id, limit.rule->id_hash, matching.identity};
   charge.hash = hash_key(charge.key);
   charge.cost = cost_of(matching.descriptor);
   charge.role = role;
-  limits_.push_back(limit);
-  charges_.push_back(charge);
 }
 
 void PendingRequest::drop_replaced() {

@@ -30,6 +30,7 @@ class Snapshot;
 struct SnapshotView {
   std::shared_ptr<const Snapshot> snapshot;
   std::uint32_t readers = 0;
+  const RuleDomain* last_domain = nullptr;  // Of the request before: mostly this one's too.
 };
 
 class PendingRequest final : public CheckSink {
@@ -61,6 +62,7 @@ class PendingRequest final : public CheckSink {
   };
 
   void begin_rules();
+  const RuleDomain* find_domain() const noexcept;
   void begin_permit();
 
   // Enters the limits of all descriptors that are refunds, or of all others.

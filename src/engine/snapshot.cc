@@ -19,7 +19,6 @@ Result<std::shared_ptr<const Snapshot>> Snapshot::compile(std::shared_ptr<const 
       compiled.plan = *plan;
     }
     compiled.series = registry.series.number_of(rule.domain, rule.label);
-    snapshot->has_replaces_ |= !rule.replaces.empty();
   }
   for (const RuleDomain& domain : snapshot->rules_->domains()) {
     snapshot->domains_[domain.index] = {registry.domains.number_of(domain.name, ""),

@@ -49,8 +49,6 @@ class Snapshot {
   const CompiledDomain& compiled(const RuleDomain& domain) const noexcept {
     return domains_[domain.index];
   }
-  // Whether any limit replaces another: else nobody needs to look.
-  bool has_replaces() const noexcept { return has_replaces_; }
 
   // Turns the switch of every limit of this domain with this label. Whether there was one.
   bool set_kill_switch(std::string_view domain, std::string_view label, bool is_on) const noexcept;
@@ -62,7 +60,6 @@ class Snapshot {
   RuleMatcher matcher_;
   std::vector<CompiledLimit> limits_;    // By RuleLimit::index.
   std::vector<CompiledDomain> domains_;  // By RuleDomain::index.
-  bool has_replaces_ = false;
 };
 
 }  // namespace sluice
