@@ -96,7 +96,8 @@ class Hostile(Case):
         text = json.dumps(good)
         bodies += [text[:n] for n in range(len(text))] + [text + "x", text + text, "{" * 30_000,
                    "[" * 30_000, '{"domain":"t","domain":"t","descriptors":[{"k":"a"}]}',
-                   '{"domain":"t","descriptors":[{"k":"a","k":"b"}]}', "NaN", "'t'", "\ufeff" + text]
+                   '{"domain":"t","descriptors":[{"k":"a","k":"b"}]}', "NaN", "'t'",
+                   "\ufeff" + text]
         raw_bodies = [b.encode() for b in bodies]
         raw_bodies += [b"\x00", b"\xff\xfe", text.encode("utf-16"),
                        b'{"domain":"t","descriptors":[{"k":"\xff"}]}',

@@ -164,9 +164,13 @@ class Contract(Case):
         answer = self.daemon.get("/v1/check")
         self.assert_problem(answer, 405)
         self.assertIn("POST", answer.headers["Allow"])
-        self.assert_problem(self.daemon.post("/v1/check", body, {"Content-Type": "text/plain"}), 415)
+
+        def post_as(content_type):
+            return self.daemon.post("/v1/check", body, {"Content-Type": content_type})
+
+        self.assert_problem(post_as("text/plain"), 415)
         for fine in ("application/json; charset=utf-8", "Application/JSON"):
-            self.assertEqual(self.daemon.post("/v1/check", body, {"Content-Type": fine}).status, 200)
+            self.assertEqual(post_as(fine).status, 200)
 
     def test_a_problem_names_the_field(self):
         for body, field in (({"domain": 5, "descriptors": []}, "domain"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""README's first minute, word for word: the code block is taken out of the file and run as a newcomer
-would paste it. Ports that another program may hold are the only thing replaced."""
+"""README's first minute, word for word: the code block is taken out of the file and run as a
+newcomer would paste it. Ports that another program may hold are the only thing replaced."""
 
 import os
 import re
@@ -14,7 +14,8 @@ from harness import PATIENCE, ROOT, SLUICE, Case
 class Readme(Case):
     def setUp(self):
         super().setUp()
-        section = (ROOT / "README.md").read_text().split("## The first minute")[1].split("\n## ")[0]
+        readme = (ROOT / "README.md").read_text()
+        section = readme.split("## The first minute")[1].split("\n## ")[0]
         self.script = re.search(r"```sh\n(.*?)```", section, re.S).group(1)
         self.daemon = self.serve(None, "--rules", ROOT / "examples/quickstart.yaml")
         # `build/release/sluice` relative to the tree, whatever the build folder of this run is.
@@ -23,8 +24,8 @@ class Readme(Case):
         os.symlink(SLUICE, tree / "build/release/sluice")
         for port, ours in (("8080", self.daemon.port), ("6070", self.daemon.admin_port)):
             self.script = self.script.replace(f"127.0.0.1:{port}", f"127.0.0.1:{ours}")
-        self.script = re.sub(r"sluice check\b", f"sluice check --server 127.0.0.1:{self.daemon.port}",
-                             self.script)
+        self.script = re.sub(r"sluice check\b",
+                             f"sluice check --server 127.0.0.1:{self.daemon.port}", self.script)
         self.tree = tree
 
     def run_script(self):

@@ -37,7 +37,8 @@ daemon off; master_process off; pid {self.folder}/nginx.pid; error_log {self.fol
 events {{ worker_connections 512; }}
 http {{
   access_log off; client_body_temp_path {self.folder}/body; proxy_temp_path {self.folder}/proxy;
-  fastcgi_temp_path {self.folder}/f; uwsgi_temp_path {self.folder}/u; scgi_temp_path {self.folder}/s;
+  fastcgi_temp_path {self.folder}/f; uwsgi_temp_path {self.folder}/u;
+  scgi_temp_path {self.folder}/s;
   upstream sluice {{ {servers} keepalive 16; }}
   server {{
     listen 127.0.0.1:{port};
