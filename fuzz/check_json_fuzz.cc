@@ -1,7 +1,5 @@
 // A JSON body through both decoders. Whatever it is, there is a request or a reason; what a request
 // holds lies within the body's bounds, and its answer is JSON that reads back.
-#include "wire/check_json.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "base/byte_buffer.h"
+#include "wire/check_json.h"
 #include "wire/flat_json.h"
 #include "wire/json_text.h"
 #include "wire/query.h"
