@@ -24,7 +24,7 @@ namespace sluice {
 
 class RuleSet;  // sluice/vocabulary/rule_set.h
 
-// An Answer that owns what it says. `rule` stays valid as long as `rules` or the rules in force.
+// An Answer that owns what it says.
 struct OwnedAnswer {
   Verdict verdict = Verdict::allowed;
   std::optional<std::size_t> deciding;
