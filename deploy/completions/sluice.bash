@@ -1,22 +1,20 @@
-# Completion for bash: `source` it, or put it into /usr/share/bash-completion/completions/sluice. It
-# asks the binary's own --help, so it never lags behind. zsh reads it too, after
-# `autoload -U +X bashcompinit && bashcompinit`.
+# bash completion for sluice. Written by tools/make_completions.
 _sluice() {
-  local word=${COMP_WORDS[COMP_CWORD]} words='' depth
-  local command=()
-  for ((depth = 1; depth < COMP_CWORD; ++depth)); do
-    [[ ${COMP_WORDS[depth]} != -* ]] || break
-    command+=("${COMP_WORDS[depth]}")
+  local command= word words=
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in check|explain|get|key|load|reset|serve|validate) command+="${command:+ }$word" ;; esac
   done
-  # Files and values are arguments, not commands: with them --help would mean something else.
-  local help
-  help=$("${COMP_WORDS[0]}" "${command[@]:0:2}" --help 2>/dev/null) ||
-    help=$("${COMP_WORDS[0]}" "${command[@]:0:1}" --help 2>/dev/null) || return 0
-  if [[ $word == -* ]]; then
-    words=$(grep -oE -- '^  +(-[a-zA-Z],)?--[a-z-]+' <<<"$help" | grep -oE -- '--[a-z-]+' | sort -u)
-  else
-    words=$(sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$help")
-  fi
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  case $command in
+    "") words="serve check key load validate explain -h --help --version" ;;
+    "serve") words="-h --help --config --listen --admin-address --admin --admin-token-file --store-url --store --rules --merge-domains --workers --drain-timeout --table-keys-max --table-when-full --limits-connections-max --limits-header-bytes-max --limits-headers-max --limits-body-bytes-max --limits-descriptors-max --limits-value-bytes-max --limits-request-timeout --limits-idle-timeout --metrics-detailed-series-max --log-level --log-format" ;;
+    "check") words="-h --help --domain --hits --server --peek --json" ;;
+    "key") words="get reset -h --help" ;;
+    "key get") words="-h --help --domain --server --json" ;;
+    "key reset") words="-h --help --domain --server --json" ;;
+    "load") words="-h --help --url -X --method -H --header -b --body --body-file --seed -n --requests -d --duration -c --connections -p --pipeline -r --rate --timeout --expect-status --expect-header --count-header --threshold --json -q --quiet" ;;
+    "validate") words="-h --help --strict" ;;
+    "explain") words="-h --help --rules --domain" ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}")
 }
 complete -o default -F _sluice sluice
