@@ -35,6 +35,7 @@ const Request* CheckDecoder::decode(std::string_view body, Operation operation) 
   request_ = Request{};
   request_.operation = operation;
   where_ = Where::outside;
+  key_ = first_short_ = {};  // They point into the last body.
   seen_ = seen_inner_ = seen_leaf_ = 0;
   switch (reader_.read(body, *this)) {
     case JsonReader::Outcome::stopped:

@@ -103,6 +103,7 @@ TEST(CheckDecoder, LetsNoCostBecomeASmallerOne) {
   EXPECT_GT(hits("18446744073709551616"), kCostMax);
   EXPECT_GT(hits("1e300"), kCostMax);
   EXPECT_EQ(hits("2e1"), 20);
+  EXPECT_EQ(hits("0e999"), 0);
 }
 
 TEST(CheckDecoder, RefusesNegativeAndFractionalCosts) {
@@ -234,6 +235,10 @@ TEST(CheckDecoder, ForgetsTheBodyBefore) {
   ASSERT_NE(request, nullptr);
   EXPECT_EQ(request->hits, 1);
   EXPECT_EQ(request->descriptors.size(), 1);
+  for (const std::string_view bad : {"1", "\"x\"", "[", "null"}) {
+    EXPECT_EQ(decoder.decode(bad, Operation::take), nullptr) << bad;
+    EXPECT_EQ(decoder.problem().detail, "the body must be a JSON object") << bad;
+  }
 }
 
 std::string text_of(const Answer& answer) {

@@ -17,6 +17,8 @@ using boost::beast::error_code;
 using boost::beast::iequals;
 using BeastView = boost::beast::string_view;
 
+constexpr std::size_t kLastChunkBytes = 5;  // "0\r\n\r\n"
+
 // Where something lies in the request's bytes; those may move while the rest arrives.
 struct Slice {
   std::size_t offset = 0;
@@ -216,6 +218,8 @@ RequestReader::Progress RequestReader::read(std::span<char> bytes) {
   // Beast stops between head, body and chunks; go on until it wants more or is done.
   while (parts.read_bytes < bytes.size() && !parser.is_done() && !error) {
     const auto rest = bytes.subspan(parts.read_bytes);
+    // Beast asserts that it is never shown less than a last chunk, once it has begun on one.
+    if (parser.is_header_done() && parser.chunked() && rest.size() < kLastChunkBytes) break;
     parts.read_bytes += parser.put({rest.data(), rest.size()}, error);
   }
   if (error && error != http::error::need_more) {

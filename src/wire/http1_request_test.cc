@@ -95,6 +95,20 @@ TEST(RequestReader, LaysChunksTogetherThatArriveByteByByte) {
   EXPECT_EQ(reader.request().body, "abcde");
 }
 
+TEST(RequestReader, ReadsABodyOfNoChunksThatArrivesByteByByte) {
+  RequestReader reader({});
+  std::string bytes;
+  Progress progress = Progress::need_more;
+  for (const char c : std::string_view(
+           "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) {
+    ASSERT_EQ(progress, Progress::need_more);
+    bytes += c;
+    progress = reader.read(bytes);
+  }
+  ASSERT_EQ(progress, Progress::complete);
+  EXPECT_EQ(reader.request().body, "");
+}
+
 TEST(RequestReader, TakesNothingFromATrailer) {
   ReadRequest read(
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"

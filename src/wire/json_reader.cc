@@ -45,6 +45,7 @@ struct Handler {
   }
   static JsonNumber number_of(double value) {
     constexpr double kTwoTo64 = 18446744073709551616.0;
+    if (std::isnan(value)) value = 0;  // What the parser makes of 0e999.
     const double magnitude = std::fabs(value);
     return {.is_whole = std::floor(value) == value,
             .is_negative = value < 0,

@@ -13,6 +13,8 @@ const Request* RlsDecoder::decode(std::string_view body) {
   parts_.clear();
   request_ = Request{};
   where_ = Where::outside;
+  field_ = Field::none;
+  name_ = {};
   std::fill(std::begin(seen_), std::end(seen_), std::uint16_t{0});
   switch (reader_.read(body, *this)) {
     case JsonReader::Outcome::stopped:
@@ -32,7 +34,7 @@ const Request* RlsDecoder::decode(std::string_view body) {
 }
 
 bool RlsDecoder::fail(std::string_view detail) {
-  problem_ = std::string(name_) + " " + std::string(detail);
+  problem_ = std::string(name_.empty() ? "the body" : name_).append(" ").append(detail);
   return false;
 }
 
@@ -177,6 +179,7 @@ bool RlsDecoder::begin_object() {
 }
 
 bool RlsDecoder::end_object() {
+  field_ = Field::none;  // Until the next key: a value without one belongs nowhere.
   switch (where_) {
     case Where::descriptor:
       where_ = Where::descriptors;

@@ -68,6 +68,19 @@ TEST(RlsDecoder, RefusesWhatTheOriginalRefuses) {
   }
 }
 
+TEST(RlsDecoder, TakesNoValueWithoutAKey) {
+  RlsDecoder decoder;
+  const std::string good =
+      R"({"domain":"d","descriptors":[{"entries":[{"key":"a","value":"b"}]}]})";
+  for (const std::string_view bad :
+       {R"("x")", "1", "[", R"({"domain":"d","descriptors":[{"entries":[{"key":"a"},"x"]}]})",
+        R"({"domain":"d","descriptors":[{"entries":[{"key":"a"}]},"x"]})",
+        R"({"domain":"d","descriptors":[{"entries":[{"key":"a"}]},1]})"}) {
+    ASSERT_NE(decoder.decode(good), nullptr);  // What it leaves behind must not matter.
+    EXPECT_EQ(decoder.decode(bad), nullptr) << bad;
+  }
+}
+
 std::string text_of(const Answer& answer, std::span<const Descriptor> descriptors) {
   Request request;
   request.descriptors = descriptors;
