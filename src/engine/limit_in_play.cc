@@ -61,12 +61,21 @@ bool is_stricter(const Decision& a, const Decision& b) noexcept {
   return a.reset_after > b.reset_after;
 }
 
+bool passes_sooner(const Decision& a, const Decision& b) noexcept {
+  const bool a_refuses = severity(a.verdict) > 0;
+  const bool b_refuses = severity(b.verdict) > 0;
+  if (a_refuses != b_refuses) return b_refuses;
+  return a_refuses ? is_stricter(b, a) : is_stricter(a, b);
+}
+
 void describe(std::span<const LimitInPlay> limits, std::span<const Charge> charges,
               std::span<DescriptorAnswer> answers) noexcept {
   for (std::size_t i = 0; i < charges.size(); ++i) {
     DescriptorAnswer& answer = answers[limits[i].descriptor];
     const Decision decision = shown(limits[i], charges[i].decision);
-    if (answer.rule != nullptr && !is_stricter(decision, answer.decision)) continue;
+    answer.is_quota = charges[i].role == Role::quota;
+    const auto& goes_first = answer.is_quota ? passes_sooner : is_stricter;
+    if (answer.rule != nullptr && !goes_first(decision, answer.decision)) continue;
     answer.rule = limits[i].rule;
     answer.decision = decision;
   }
@@ -77,11 +86,16 @@ void describe(std::span<const LimitInPlay> limits, std::span<const Charge> charg
 
 std::optional<std::size_t> deciding_descriptor(std::span<const DescriptorAnswer> answers,
                                                Verdict verdict) noexcept {
+  std::optional<std::size_t> quota;  // Which of the quota descriptors stands for all.
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].is_quota || !answers[i].has_numbers()) continue;
+    if (!quota || passes_sooner(answers[i].decision, answers[*quota].decision)) quota = i;
+  }
   std::optional<std::size_t> deciding;
   bool has_verdict = false;  // Of the whole: such a descriptor goes before any other.
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const DescriptorAnswer& answer = answers[i];
-    if (!answer.has_numbers()) continue;
+    if (!answer.has_numbers() || (answer.is_quota && quota != i)) continue;
     const bool agrees = answer.decision.verdict == verdict;
     const bool goes_first =
         !deciding || (agrees && !has_verdict) ||

@@ -36,6 +36,10 @@ Verdict verdict_of(std::span<const LimitInPlay> limits, std::span<const Charge> 
 // longest reset.
 bool is_stricter(const Decision& a, const Decision& b) noexcept;
 
+// Whether `a` rather than `b` stands for quota limits, of which one that passes is enough: a pass
+// before a refusal, of refusals the shortest wait.
+bool passes_sooner(const Decision& a, const Decision& b) noexcept;
+
 // Writes each limit's decision into its descriptor's answer if it is the one that decides there.
 void describe(std::span<const LimitInPlay> limits, std::span<const Charge> charges,
               std::span<DescriptorAnswer> answers) noexcept;

@@ -114,5 +114,31 @@ TEST(LimitInPlay, ADescriptorThatAgreesWithTheWholeDecides) {
       << "where none agrees, whoever has numbers";
 }
 
+TEST(LimitInPlay, OfQuotasThatAllRefuseTheOneThatPassesFirstSaysHowLong) {
+  const RuleLimit rule;
+  const std::vector<DescriptorAnswer> quotas{
+      {.rule = &rule, .decision = refused(1h), .is_quota = true},
+      {.rule = &rule, .decision = refused(2s), .is_quota = true}};
+  EXPECT_EQ(deciding_descriptor(quotas, kDenied), 1U);
+  std::vector<DescriptorAnswer> with_enforced = quotas;
+  with_enforced.push_back({.rule = &rule, .decision = refused(1s)});
+  EXPECT_EQ(deciding_descriptor(with_enforced, kDenied), 1U);
+  with_enforced.back().decision = refused(3s);
+  EXPECT_EQ(deciding_descriptor(with_enforced, kDenied), 2U);
+}
+
+TEST(LimitInPlay, AListOfQuotasIsDescribedByTheOneThatPasses) {
+  const RuleLimit rule;
+  const std::vector<LimitInPlay> limits(2, LimitInPlay{.rule = &rule});
+  std::vector<Charge> charges(2);
+  charges[0].role = charges[1].role = Role::quota;
+  charges[0].decision = refused(1h);
+  charges[1].decision = passed(3, 1s);
+  std::vector<DescriptorAnswer> answers(1);
+  describe(limits, charges, answers);
+  EXPECT_EQ(answers[0].decision.verdict, kAllowed);
+  EXPECT_EQ(answers[0].decision.remaining, 3);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -16,7 +16,6 @@ enum Seen : std::uint32_t {
   kDomain = 1,
   kDescriptors = 2,
   kHits = 4,
-  kRequestId = 8,
   kPermit = 16,
   kEntries = 32,
   kLimit = 64,
@@ -100,8 +99,8 @@ bool CheckDecoder::top_key(std::string_view name) {
   if (name == "domain") return see(kDomain);
   if (name == "descriptors") return see(kDescriptors);
   if (name == "hits") return see(kHits);
-  if (name == "request_id") return see(kRequestId);
-  return fail("is no field here; those are domain, descriptors, hits and request_id");
+  if (name == "request_id") return fail("is not offered by this version: it needs a shared store");
+  return fail("is no field here; those are domain, descriptors and hits");
 }
 
 // Which form it is shows in the value, and perhaps only later; so here only what is there twice.
@@ -142,8 +141,6 @@ bool CheckDecoder::top_string(std::string_view text) {
     request_.domain = text;
   } else if (key_ == "permit") {
     request_.permit = text;
-  } else if (key_ == "request_id") {
-    request_.request_id = text;
   } else {
     return fail_type();
   }

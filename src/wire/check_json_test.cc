@@ -51,7 +51,7 @@ TEST(CheckDecoder, ReadsTheLongForm) {
   CheckDecoder decoder;
   const Request* request = decoder.decode(
       R"({"descriptors":[{"hits":0,"entries":[{"key":"k","value":"v"},{"value":"w","key":"k"}],)"
-      R"("limit":{"unit":"minute","requests_per_unit":7}}],"domain":"d","request_id":"r"})",
+      R"("limit":{"unit":"minute","requests_per_unit":7}}],"domain":"d"})",
       Operation::take);
   ASSERT_NE(request, nullptr) << decoder.problem().detail;
   const Descriptor& descriptor = request->descriptors[0];
@@ -63,7 +63,6 @@ TEST(CheckDecoder, ReadsTheLongForm) {
   EXPECT_EQ(descriptor.limit->requests, 7);
   EXPECT_EQ(descriptor.limit->period, std::chrono::minutes{1});
   EXPECT_EQ(descriptor.limit->unit, "minute");
-  EXPECT_EQ(request->request_id, "r");
 }
 
 TEST(CheckDecoder, TakesNamesOfTheLongFormAsOrdinaryKeysWhenTheirValuesAreStrings) {

@@ -60,6 +60,7 @@ struct DescriptorAnswer {
   Decision decision{};              // Of that limit.
   std::string_view metadata{};      // Of the rule's descriptor: a JSON object as text, or empty.
   bool is_override = false;         // The numbers came with the request.
+  bool is_quota = false;            // It refuses only when every quota limit does.
 
   // Whether `decision` has a limit and remaining hits to show.
   bool has_numbers() const noexcept {
