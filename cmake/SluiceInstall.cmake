@@ -9,6 +9,8 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 install(TARGETS sluice RUNTIME)
 install(FILES ${PROJECT_SOURCE_DIR}/deploy/completions/sluice.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME sluice)
+install(FILES ${PROJECT_SOURCE_DIR}/deploy/completions/_sluice
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${PROJECT_SOURCE_DIR}/deploy/completions/sluice.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
