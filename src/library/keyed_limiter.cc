@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t kBatchMax = 32;  // More lines under way than this gain nothing.
+constexpr std::size_t kBatchMax = MemoryTable::kBatchMax;
 
 // The plans that try_acquire() decides on the table itself.
 bool is_plain_bucket(const LimitPlan& plan) noexcept {

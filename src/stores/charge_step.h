@@ -18,9 +18,11 @@
 
 namespace sluice {
 
-// Under which hash the table knows a charge's key: states of different kinds never meet.
+// Under which hash the table knows a charge's key: states of different kinds never meet. Two
+// different operations, or the compiler does both in one vector, which it then loads from where two
+// halves were just stored: that waits until they are in memory, after all loads before them.
 inline KeyHash table_hash(KeyHash hash, std::uint64_t state_kind) noexcept {
-  return {hash.high ^ state_kind, hash.low ^ state_kind};
+  return {hash.high ^ state_kind, hash.low + state_kind};
 }
 
 // Whether the refusals of these charges, as their decisions say, let the check pass.

@@ -90,7 +90,7 @@ int CompactTable::find(const Line& line, std::uint32_t tag) noexcept {
   const __m128i both = _mm_packs_epi32(front, back);
   const auto matches =
       static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
-  return matches == 0 ? kWays : std::countr_zero(matches);
+  return std::countr_zero(matches | 1U << kWays);
 #else
   int way = 0;
   while (way < kWays && load(line.words[way]) >> kTickBits != tag) ++way;
@@ -102,11 +102,10 @@ int CompactTable::find(const Line& line, std::uint32_t tag) noexcept {
 std::uint64_t* CompactTable::find(KeyHash hash) const noexcept {
   const std::uint32_t tag = tag_of(hash);
   const std::uint32_t first = first_line(hash);
-  int way = find(lines_[first], tag);
-  if (way < kWays) return &lines_[first].words[way];
-  const std::uint32_t second = other_line(first, tag);
-  way = find(lines_[second], tag);
-  return way < kWays ? &lines_[second].words[way] : nullptr;
+  if (const int way = find(lines_[first], tag); way < kWays) return &lines_[first].words[way];
+  Line& second = lines_[other_line(first, tag)];
+  const int way = find(second, tag);
+  return way < kWays ? &second.words[way] : nullptr;
 }
 
 std::optional<bool> CompactTable::take(KeyHash hash, Cost cost, Instant now) noexcept {
@@ -221,10 +220,10 @@ void CompactTable::erase(KeyHash hash) noexcept {
 }
 
 void CompactTable::prefetch_second(KeyHash hash) const noexcept {
+  const std::uint32_t tag = tag_of(hash);
   const std::uint32_t first = first_line(hash);
-  if (find(lines_[first], tag_of(hash)) == kWays) {
-    __builtin_prefetch(&lines_[other_line(first, tag_of(hash))], 1);
-  }
+  const bool is_first = find(lines_[first], tag) < kWays;
+  __builtin_prefetch(&lines_[is_first ? first : other_line(first, tag)], 1);
 }
 
 std::uint64_t CompactTable::estimate_keys(Instant now) const noexcept {
