@@ -65,6 +65,20 @@ TEST(CheckDecoder, ReadsTheLongForm) {
   EXPECT_EQ(descriptor.limit->unit, "minute");
 }
 
+TEST(CheckDecoder, KeepsWhatWasEscapedUntilItsNextBody) {
+  CheckDecoder first;
+  const Request* request =
+      first.decode(R"({"domain":"a\u0062c","descriptors":[{"k\n1":"\"one\""}]})", Operation::take);
+  ASSERT_NE(request, nullptr) << first.problem().detail;
+  CheckDecoder second;  // The parser's stack now holds other text.
+  ASSERT_NE(
+      second.decode(R"({"domain":"x\u0079z","descriptors":[{"q\t2":"\\two\\"}]})", Operation::take),
+      nullptr);
+  EXPECT_EQ(request->domain, "abc");
+  EXPECT_EQ(request->descriptors[0].entries[0].key, "k\n1");
+  EXPECT_EQ(request->descriptors[0].entries[0].value, "\"one\"");
+}
+
 TEST(CheckDecoder, TakesNamesOfTheLongFormAsOrdinaryKeysWhenTheirValuesAreStrings) {
   CheckDecoder decoder;
   const Request* request = decoder.decode(

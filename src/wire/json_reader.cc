@@ -1,6 +1,7 @@
 #include "wire/json_reader.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Handler {
   static constexpr std::size_t max_string_size = max_object_size;
 
   JsonEvents* events = nullptr;
+  std::string_view text;
   std::vector<char> unescaped;  // Reserved for the whole text first: views into it stay.
   std::size_t piece_begin = 0;
   bool has_pieces = false;
@@ -31,14 +33,17 @@ struct Handler {
     if (!goes_on) error = json::error::exception;
     return goes_on;
   }
-  bool add_piece(JsonView text) {
+  bool add_piece(JsonView piece) {
     if (!has_pieces) piece_begin = unescaped.size();
     has_pieces = true;
-    unescaped.insert(unescaped.end(), text.begin(), text.end());
+    unescaped.insert(unescaped.end(), piece.begin(), piece.end());
     return true;
   }
+  // A short string with escapes comes as one piece, which lies on the parser's stack.
   std::string_view whole(JsonView last) {
-    if (!has_pieces) return {last.data(), last.size()};
+    const bool is_of_text = std::less_equal<>{}(text.data(), last.data()) &&
+                            std::less_equal<>{}(last.data(), text.data() + text.size());
+    if (!has_pieces && is_of_text) return {last.data(), last.size()};
     add_piece(last);
     has_pieces = false;
     return {unescaped.data() + piece_begin, unescaped.size() - piece_begin};
@@ -59,13 +64,13 @@ struct Handler {
   bool on_object_end(std::size_t, error_code& e) { return go_on(events->end_object(), e); }
   bool on_array_begin(error_code& e) { return go_on(events->begin_array(), e); }
   bool on_array_end(std::size_t, error_code& e) { return go_on(events->end_array(), e); }
-  bool on_key_part(JsonView text, std::size_t, error_code&) { return add_piece(text); }
-  bool on_key(JsonView text, std::size_t, error_code& e) {
-    return go_on(events->key(whole(text)), e);
+  bool on_key_part(JsonView piece, std::size_t, error_code&) { return add_piece(piece); }
+  bool on_key(JsonView last, std::size_t, error_code& e) {
+    return go_on(events->key(whole(last)), e);
   }
-  bool on_string_part(JsonView text, std::size_t, error_code&) { return add_piece(text); }
-  bool on_string(JsonView text, std::size_t, error_code& e) {
-    return go_on(events->string(whole(text)), e);
+  bool on_string_part(JsonView piece, std::size_t, error_code&) { return add_piece(piece); }
+  bool on_string(JsonView last, std::size_t, error_code& e) {
+    return go_on(events->string(whole(last)), e);
   }
   bool on_number_part(JsonView, error_code&) { return true; }
   bool on_int64(std::int64_t value, JsonView, error_code& e) {
@@ -105,6 +110,7 @@ JsonReader::Outcome JsonReader::read(std::string_view text, JsonEvents& events) 
   auto& parser = parser_->parser;
   Handler& handler = parser.handler();
   handler.events = &events;
+  handler.text = text;
   handler.unescaped.clear();
   handler.unescaped.reserve(text.size());
   handler.has_pieces = false;
