@@ -65,7 +65,8 @@ std::string wait_text(std::int64_t milliseconds) {
 }
 
 bool has_colours() {
-  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const no_color =
+      std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): nobody sets it.
   return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 

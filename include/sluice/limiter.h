@@ -125,7 +125,8 @@ class Limiter {
   // not overtake it; when one leaves early those behind move up, and a live change moves all. Other
   // algorithms charge when the turn comes, and try_acquire() may get there first. leaky_bucket:
   // no free waiting place is `queue_full`.
-  AcquireResult acquire(Cost cost = 1, Instant deadline = kInstantMax, std::stop_token stop = {});
+  AcquireResult acquire(Cost cost = 1, Instant deadline = kInstantMax,
+                        const std::stop_token& stop = {});
 
   // From now on. A changed count or burst keeps the tokens or the debt, clamped to the new burst; a
   // changed algorithm or period starts at rest (docs/semantics.md). The same limit again does

@@ -93,7 +93,8 @@ class ConcurrencyLimiter {
   Permit try_acquire(Cost cost = 1) noexcept;
 
   // Blocks until there is room: first come, first served. A cost above the limit is `never`.
-  PermitResult acquire(Cost cost = 1, Instant deadline = kInstantMax, std::stop_token stop = {});
+  PermitResult acquire(Cost cost = 1, Instant deadline = kInstantMax,
+                       const std::stop_token& stop = {});
 
   // From now on. Lowering takes nothing back: what is over the limit runs out by being released.
   void set_limit(std::uint32_t limit) noexcept;

@@ -88,7 +88,7 @@ Reservation Limiter::reserve(Cost cost, Instant now) noexcept {
   return line_->reserve(cost, now);
 }
 
-AcquireResult Limiter::acquire(Cost cost, Instant deadline, std::stop_token stop) {
+AcquireResult Limiter::acquire(Cost cost, Instant deadline, const std::stop_token& stop) {
   return line_->acquire(cost, deadline, stop);
 }
 

@@ -152,7 +152,7 @@ Permit ConcurrencyLimiter::try_acquire(Cost cost) noexcept {
   return grant ? Permit(*this, cost, grant->expires_at, grant->id) : Permit();
 }
 
-PermitResult ConcurrencyLimiter::acquire(Cost cost, Instant deadline, std::stop_token stop) {
+PermitResult ConcurrencyLimiter::acquire(Cost cost, Instant deadline, const std::stop_token& stop) {
   Line::Grant grant;
   const AcquireOutcome outcome = line_->acquire(cost, deadline, stop, grant);
   if (outcome != AcquireOutcome::granted) return {outcome, Permit()};

@@ -13,7 +13,7 @@ namespace sluice::load {
 namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
-constexpr std::size_t kBodyBytesMax = 64 * 1024 * 1024;
+constexpr std::size_t kBodyBytesMax = std::size_t{64} * 1024 * 1024;
 
 struct Collector final : ResponseSink {
   void on_head(const ResponseHead& head) override {
@@ -68,7 +68,7 @@ Result<void> send_all(int fd, std::string_view bytes, Deadline deadline) {
 
 Result<HttpAnswer> receive(int fd, ResponseScanner scanner, Deadline deadline) {
   Collector collector;
-  std::array<char, 16 * 1024> scratch;
+  std::array<char, std::size_t{16} * 1024> scratch;
   while (!collector.is_complete) {
     if (auto waited = wait_for(fd, POLLIN, deadline); !waited) return waited.error();
     const ssize_t got = ::recv(fd, scratch.data(), scratch.size(), 0);

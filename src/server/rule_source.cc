@@ -66,11 +66,12 @@ RuleReport RuleSource::load() {
 void RuleSource::reload_in_background(std::function<void(const RuleReport&)> report) {
   const MutexLock lock(mutex_);
   wanted_ = std::move(report);
-  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+  if (!thread_.joinable())
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   wakeup_.notify_one();
 }
 
-void RuleSource::run(std::stop_token stop) {
+void RuleSource::run(const std::stop_token& stop) {
   for (;;) {
     std::function<void(const RuleReport&)> report;
     {

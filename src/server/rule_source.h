@@ -41,7 +41,7 @@ class RuleSource {
   std::string hash() const;
 
  private:
-  void run(std::stop_token stop);
+  void run(const std::stop_token& stop);
 
   Engine& engine_;
   const std::vector<std::string> paths_;
